@@ -29,7 +29,7 @@ import pandas as pd
 
 import ldpstats as ldp
 from ldpstats.datasets import network
-from ldpstats.networks.equivalence import cpdag_of
+from ldpstats.networks.orientation import cpdag_of
 from ldpstats.networks.structure import Edge, Separation
 
 SETTINGS = [

@@ -28,8 +28,8 @@ import pandas as pd
 import ldpstats as ldp
 from ldpstats.datasets import network
 from ldpstats.estimation.simplex import nearest_proper
+from ldpstats.networks.interactions import plug_in_information
 from ldpstats.networks.pair_evidence import PairEvidence
-from ldpstats.networks.shrunken_information import plug_in_information
 from ldpstats.networks.skeletons import SKELETON_METHODS
 from ldpstats.networks.structure import Edge, EdgeConstraints
 from ldpstats.protocols.contract import LocalProtocol

@@ -2,17 +2,15 @@
 
 from ldpstats.networks.bayesian_network import BayesianNetwork
 from ldpstats.networks.classifier import Classifier
-from ldpstats.networks.dependency_graph import dependency_graph
+from ldpstats.networks.constraint_search import triples_to_ask
 from ldpstats.networks.expected_accuracy import ExpectedAccuracy
 from ldpstats.networks.learned_network import LearnedNetwork
 from ldpstats.networks.learning import learn_network
-from ldpstats.networks.lopub import lopub
-from ldpstats.networks.naive_bayes import naive_bayes
+from ldpstats.networks.lopub import dependency_graph, lopub
+from ldpstats.networks.naive_bayes import naive_bayes, tree_augmented
 from ldpstats.networks.network_comparison import NetworkComparison, compare_networks
 from ldpstats.networks.parameters import FittedParameters, fit_parameters
 from ldpstats.networks.queries import QueryResult, query
-from ldpstats.networks.tree_augmented import tree_augmented
-from ldpstats.networks.triples_to_ask import triples_to_ask
 
 __all__ = [
     "BayesianNetwork",

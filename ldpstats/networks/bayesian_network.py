@@ -13,19 +13,16 @@ import numpy as np
 import pandas as pd
 
 from ldpstats.arrays import FloatArray, IntArray, are_shares, at_least, real_array
-from ldpstats.columns import Category, listed
-from ldpstats.consistency.junction_tree import Factor
+from ldpstats.columns import Category, checked_categories, listed
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line, shortened
 from ldpstats.frames import Frame
 from ldpstats.limits import refuse_too_many_cells
 from ldpstats.networks.bif import LARGEST_BIF, read_bif, written_bif
-from ldpstats.networks.conditional_draws import cell_numbers, drawn
-from ldpstats.networks.equivalence import refuse_directed_cycles
-from ldpstats.networks.pgmpy_models import parts_of_model, pgmpy_model
-from ldpstats.networks.shrunken_information import plug_in_information
-from ldpstats.networks.structure import Edge
-from ldpstats.networks.variable_elimination import summed_product
+from ldpstats.networks.interactions import plug_in_information
+from ldpstats.networks.orientation import refuse_directed_cycles
+from ldpstats.networks.structure import Edge, graph_of
+from ldpstats.networks.variable_elimination import joint_probabilities
 from ldpstats.pictures.graph import DrawnEdge, NetworkGraph
 from ldpstats.presentation import Result, Summary, summary_of_facts
 from ldpstats.randomness import Rng, generator
@@ -35,6 +32,75 @@ if TYPE_CHECKING:
     from networkx import DiGraph
 
     from ldpstats.networks.queries import QueryResult
+
+
+def _factors(model: Any) -> dict[str, Any]:
+    """Return pgmpy's table of every attribute."""
+    found = {name: model.get_cpds(name) for name in model.nodes()} if hasattr(model, "get_cpds") else {}
+    lacking = [name for name, one in found.items() if not hasattr(one, "state_names")]
+    if not found or lacking:
+        raise LdpstatsError(
+            f"a pgmpy model without tables of {one_line(lacking)}" if lacking else f"a {type(model).__name__}",
+            "a pgmpy DiscreteBayesianNetwork with a table for every attribute",
+        )
+    return found
+
+
+def _as_in_domain(factor: Any, domain: Domain) -> FloatArray:
+    """Return a table of pgmpy with its categories in the order of the domain, which is not always theirs."""
+    table: FloatArray = np.asarray(factor.values, dtype=float)
+    for axis, name in enumerate(factor.variables):
+        states, known = checked_categories(name, factor.state_names[name]), domain.categories[name]
+        if {*states} != {*known}:
+            raise LdpstatsError(
+                f"the states {one_line(states)} of {name!r} in the table of {factor.variable!r}", one_line(known)
+            )
+        table = table.take([states.index(one) for one in known], axis=axis)
+    return table
+
+
+def drawn(distributions: FloatArray, rows: IntArray, rng: np.random.Generator) -> IntArray:
+    """Draw a value from one of the distributions for each entry of `rows`.
+
+    Parameters
+    ----------
+    distributions : array, shape (distributions, values)
+        Printed probabilities need not add up to one: the last value that has any takes what is missing.
+    rows : array of int
+        Which of the distributions.
+    rng : numpy.random.Generator
+        One uniform number is taken for every entry.
+
+    Examples
+    --------
+    >>> drawn(np.array([[0.0, 1.0], [0.5, 0.5]]), np.array([0, 1, 1, 0]), np.random.default_rng(1))
+    array([1, 1, 0, 1])
+    """
+    values = distributions.shape[1]
+    ends = distributions.cumsum(axis=1)
+    ends = np.where(ends < ends[:, -1:], np.minimum(ends, 1), 1)
+    # the distributions one behind the other, each on an interval of length one
+    steps = (ends + np.arange(len(ends))[:, None]).ravel()
+    found: IntArray = np.searchsorted(steps, rows + rng.random(rows.size), side="right")
+    inside: IntArray = np.minimum(found - rows * values, values - 1)
+    return inside
+
+
+def cell_numbers(codes: IntArray, shape: tuple[int, ...]) -> IntArray:
+    """Return the cell of each row in a table of this shape, of which there is one if it has no axes.
+
+    Parameters
+    ----------
+    codes : array of int, shape (n, axes)
+    shape : tuple of int
+
+    Examples
+    --------
+    >>> cell_numbers(np.array([[0, 2], [1, 0]]), (2, 3)), cell_numbers(np.empty((2, 0), dtype=int), ())
+    (array([2, 3]), array([0, 0]))
+    """
+    return np.ravel_multi_index(tuple(codes.T), shape) if shape else np.zeros(len(codes), dtype=np.int64)
+
 
 _ROUNDING = 1e-6
 """How far printed probabilities of seven digits may be from the sum one."""
@@ -121,8 +187,15 @@ class BayesianNetwork(Result):
             With a table for every attribute. Categories stand in the order of each attribute's own table. Columns
             that miss the sum one by up to 0.01, which pgmpy allows, are divided by their sum.
         """
-        domain, parents, tables = parts_of_model(model)
-        return BayesianNetwork(domain, parents, {name: rescaled(name, one) for name, one in tables.items()})
+        factors = _factors(model)
+        domain = Domain({name: one.state_names[name] for name, one in factors.items()})
+        parents = {name: tuple(one.variables[1:]) for name, one in factors.items()}
+        if {(parent, name) for name, own in parents.items() for parent in own} != {*model.edges()}:
+            raise LdpstatsError(
+                "a pgmpy model whose tables have other parents than its graph", "one that passes its check_model()"
+            )
+        tables = {name: rescaled(name, _as_in_domain(one, domain)) for name, one in factors.items()}
+        return BayesianNetwork(domain, parents, tables)
 
     @classmethod
     def from_bif(cls, path: str | Path) -> BayesianNetwork:
@@ -190,14 +263,7 @@ class BayesianNetwork(Result):
         """
         names = self.domain.project(attributes).names
         refuse_too_many_cells(self.domain.size(names), f"the joint distribution of {one_line(names)}: a table")
-        relevant, waiting = set[str](), list(names)
-        while waiting:
-            relevant.add(name := waiting.pop())
-            waiting += set(self.parents[name]) - relevant
-        # what does not lead to any of them sums to one
-        factors = [Factor((name, *self.parents[name]), self.tables[name]) for name in sorted(relevant)]
-        sizes = dict(zip(self.domain.names, self.domain.shape, strict=True))
-        return summed_product(factors, names, sizes)
+        return joint_probabilities(self.parents, self.tables, names)
 
     def log_likelihood(self, frame: Frame) -> FloatArray:
         """Return the logarithm of the probability of every record; −inf where that is zero.
@@ -216,7 +282,7 @@ class BayesianNetwork(Result):
         return total
 
     def query(self, of: str | Iterable[str], given: Mapping[str, Category] | None = None) -> QueryResult:
-        """Return the exact probabilities of some attributes' categories, given those of others, through pgmpy.
+        """Return the exact probabilities of some attributes' categories, given those of others.
 
         Parameters
         ----------
@@ -231,17 +297,21 @@ class BayesianNetwork(Result):
 
     def to_networkx(self) -> DiGraph[str]:
         """Return the graph; every attribute knows its number of `categories`."""
-        from networkx import DiGraph
-
-        graph: DiGraph[str] = DiGraph()
-        for name, size in zip(self.domain.names, self.domain.shape, strict=True):
-            graph.add_node(name, categories=size)
-        graph.add_edges_from(self.edges)
-        return graph
+        return graph_of(self.domain, self.edges)
 
     def to_pgmpy(self) -> Any:
         """Return the network as pgmpy's DiscreteBayesianNetwork, whose states are the categories themselves."""
-        return pgmpy_model(self.domain, self.parents, self.tables)
+        from pgmpy.factors.discrete import TabularCPD
+        from pgmpy.models import DiscreteBayesianNetwork
+
+        model = DiscreteBayesianNetwork()
+        model.add_nodes_from(self.domain.names)
+        model.add_edges_from(self.edges)
+        for name, table in self.tables.items():
+            own, rows = self.parents[name], table.reshape(len(table), -1)
+            states = {one: list(self.domain.categories[one]) for one in (name, *own)}
+            model.add_cpds(TabularCPD(name, len(table), rows, list(own), table.shape[1:], states))
+        return model
 
     def to_bif(self, path: str | Path) -> None:
         """Write a file in the interchange format for Bayesian networks, as a whole or not at all.

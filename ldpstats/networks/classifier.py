@@ -13,8 +13,7 @@ from ldpstats.arrays import FloatArray, at_least, significance
 from ldpstats.errors import LdpstatsError
 from ldpstats.frames import Frame, checked_frame
 from ldpstats.networks.bayesian_network import BayesianNetwork
-from ldpstats.networks.expected_accuracy import ExpectedAccuracy, expected_accuracies
-from ldpstats.networks.label_posterior import label_posterior
+from ldpstats.networks.expected_accuracy import ExpectedAccuracy, expected_accuracies, label_posterior
 from ldpstats.networks.parameters import MOST_DRAWN, FittedParameters
 from ldpstats.noise import simulation
 from ldpstats.pictures.graph import NetworkGraph

@@ -1,23 +1,304 @@
-"""Hill climbing: the network with the best score that single changes of an edge lead to, by pgmpy's search."""
+"""Hill climbing by pgmpy on a score of families: their information less a penalty for what noise adds to it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import combinations, permutations
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from ldpstats.arrays import FloatArray, places_onto
 from ldpstats.errors import NotIdentifiedError, one_line
+from ldpstats.estimation.simplex import nearest_proper
+from ldpstats.inference.engine.evidence import Evidence
+from ldpstats.inference.engine.procedure import evidence_of
 from ldpstats.networks.asked_together import AskedTogether
-from ldpstats.networks.equivalence import cpdag_of
-from ldpstats.networks.family_score import FamilyScores
-from ldpstats.networks.pgmpy_searches import names_only, structure_of
-from ldpstats.networks.structure import Edge, EdgeConstraints, Structure
+from ldpstats.networks.orientation import cpdag_of
+from ldpstats.networks.pair_evidence import PairEvidence
+from ldpstats.networks.structure import Edge, EdgeConstraints, Structure, names_only, structure_of
+from ldpstats.noise import shortest
 from ldpstats.presentation import progress
 from ldpstats.tables import TableSet
+from ldpstats.tables.residuals import interactions
 
 if TYPE_CHECKING:
     from networkx import DiGraph, Graph
     from pgmpy.structure_score import BaseStructureScore
+
+_ROUNDS = 200
+_RIGHT = 1e-10
+_ABSENT = 1e-9
+# what cells that are estimated as nothing start from when they are fitted to margins
+_HARDLY = 1e-6
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(41)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FamilyScores:
+    """What it is worth to know the parents of an attribute: nats per respondent.
+
+    The score of a family, an attribute X with parents A, is worth(X, A) − worth(A), where the worth of some attributes
+    is their total correlation Σ H(x) − H(all) less a penalty. Thus equivalent networks have the same score.
+
+    The total correlation is that of the proper table with the interaction of all attributes that is estimated, and
+    otherwise the tables of fewer of them: so what noise does to these is the same in all families, and a
+    conditional information is never below zero.
+
+    The penalty of a pair u, v given others Z is that of the Bayesian information criterion (Schwarz 1978),
+    df log(n) / 2n, for n respondents as noise leaves them: where u and v are independent given Z, reports give rise to
+    an information of df / 2n on average, and so do n answers without randomization. This n is often far below the
+    number of respondents, and log n then no protection from chance: the penalty is at least what noise exceeds in
+    a share alpha of all tables, divided by the number of such tests. The penalty of several attributes is what joining
+    two of them given all others adds to those of fewer, in the median over the two that come last. Without noise it
+    is the same whatever these are, and the score is that of the criterion over n, less a constant.
+
+    Where categories are nearly empty, noise exceeds that more often. So a pair is worth no more than nothing, unless
+    its independence is rejected at alpha over the number of pairs; see `PairEvidence`.
+
+    Parameters
+    ----------
+    together : AskedTogether
+    alpha : float
+    """
+
+    together: AskedTogether
+    alpha: float
+    _proper: dict[tuple[str, ...], FloatArray] = field(default_factory=dict, init=False, repr=False)
+    _worth: dict[tuple[str, ...], float] = field(default_factory=dict, init=False, repr=False)
+    _penalty: dict[tuple[str, ...], float] = field(default_factory=dict, init=False, repr=False)
+    _adjusted: dict[tuple[str, ...], float] = field(default_factory=dict, init=False, repr=False)
+
+    def family(self, name: str, parents: Iterable[str]) -> float:
+        """Return the score of an attribute with these parents: minus infinity where they were not asked together."""
+        given = tuple(parents)
+        whole = self.worth((name, *given))
+        return whole - self.worth(given) if math.isfinite(whole) else whole
+
+    def worth(self, names: Iterable[str]) -> float:
+        """Return the total correlation of some attributes less its penalty, in nats."""
+        group = tuple(sorted(names))
+        if len(group) < 2:
+            return 0.0
+        if group not in self._worth:
+            known = self.together.table(group) is not None
+            found = total_correlation(self.proper(group)) - self._penalized(group) if known else -math.inf
+            chance = found > 0 and len(group) == 2 and self._pvalue(group) > self.alpha
+            self._worth[group] = 0.0 if chance else found
+        return self._worth[group]
+
+    def _pvalue(self, pair: tuple[str, ...]) -> float:
+        """Return the p-value of a pair's independence, times the number of pairs."""
+        if not self._adjusted:
+            evidence = PairEvidence.of(self.together.tables)
+            many = (evidence.pvalue * len(evidence.pairs)).tolist()
+            self._adjusted.update(zip(map(tuple, map(sorted, evidence.pairs)), many, strict=True))
+        return self._adjusted.get(pair, 0.0)
+
+    def proper(self, group: tuple[str, ...]) -> FloatArray:
+        """Return the proper table of sorted attributes, which agrees with those of fewer of them."""
+        if group not in self._proper:
+            table = self.together.table(group)
+            assert table is not None  # the table of more attributes was asked for before
+            cells = table.unbiased.estimate.reshape(table.shape)
+            fewer = [self.proper(_without(group, name)) for name in group if len(group) > 1]
+            self._proper[group] = with_faces(cells, fewer) if fewer else nearest_proper(cells)
+        return self._proper[group]
+
+    def _penalized(self, group: tuple[str, ...]) -> float:
+        if len(group) < 2:
+            return 0.0
+        if group not in self._penalty:
+            orders = [
+                self._penalized(_without(group, first))
+                + self._penalized(_without(group, second))
+                - self._penalized(_without(_without(group, first), second))
+                + self._penalty_given(group, first, second)
+                for first, second in combinations(group, 2)
+            ]
+            self._penalty[group] = float(np.median(orders))
+        return self._penalty[group]
+
+    def _penalty_given(self, group: tuple[str, ...], first: str, second: str) -> float:
+        """Return the penalty of joining two attributes, given all others of a group."""
+        order = (*_without(_without(group, first), second), first, second)
+        table = self.together.table(order)
+        assert table is not None  # its worth was asked for
+        cells = np.transpose(self.proper(group), [group.index(name) for name in order])
+        strata = cells.reshape(-1, *cells.shape[-2:])
+        noise = ConditionalNoise.of(strata, evidence_of(table))
+        given, attributes = len(group) - 2, len(self.together.tables.domain)
+        tests = math.comb(attributes, 2) * math.comb(attributes - 2, given)
+        return noise.penalty(self.alpha / tests)
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionalNoise:
+    """The information of two attributes given others that noise gives rise to, where there is none.
+
+    Parameters
+    ----------
+    df : int
+        The degrees of freedom: those of categories that occur.
+    average : float
+        What there is on average, in nats.
+    spread : float
+        The degrees of freedom of a multiple of χ² with the same mean and variance (Satterthwaite 1946).
+    """
+
+    df: int
+    average: float
+    spread: float
+
+    @classmethod
+    def of(cls, strata: FloatArray, evidence: Evidence) -> ConditionalNoise:
+        """Measure it about independence, given tables of two attributes, one for each value of the others."""
+        total = strata.sum(axis=(1, 2), keepdims=True)
+        rows, columns = strata.sum(axis=2, keepdims=True), strata.sum(axis=1, keepdims=True)
+        row, column = _conditional_shares(rows, total), _conditional_shares(columns, total)
+        expected = (total * row * column).ravel()
+        deviation = _efficient_covariance(evidence, expected)
+        for _ in range(2):  # from both sides: covariances are symmetric
+            by_stratum = deviation.T.reshape(len(strata), -1, expected.size)
+            deviation = interactions(by_stratum, row, column).reshape(expected.size, -1)
+        kept = expected > _ABSENT
+        scaled = deviation[np.ix_(kept, kept)] / expected[kept, None]
+        first, second = np.trace(scaled), np.einsum("ij,ji->", scaled, scaled)
+        occurring = [np.maximum((side > _ABSENT).sum(axis=(1, 2)) - 1, 0) for side in (rows, columns)]
+        df = int((occurring[0] * occurring[1]).sum())
+        most = np.minimum(*np.broadcast_arrays(rows, columns)).ravel()
+        average = _excess(expected[kept], np.diagonal(deviation)[kept], most[kept])
+        return cls(df, average, float(first**2 / second) if second > 0 else 1.0)
+
+    @property
+    def respondents(self) -> float:
+        """How many respondents whose answers were not randomized would show as much on average."""
+        return self.df / (2 * self.average)
+
+    def penalty(self, alpha: float) -> float:
+        """Return df log(n) / 2n, or what is exceeded with this probability, if that is more."""
+        from scipy.special import chdtri
+
+        if not self.df or self.average <= 0:
+            return 0.0
+        return self.average * max(math.log(self.respondents), float(chdtri(self.spread, alpha)) / self.spread)
+
+
+def total_correlation(cells: FloatArray) -> float:
+    """Return Σ H(x) − H(all) of proper cells in nats: what attributes have in common.
+
+    Parameters
+    ----------
+    cells : array, an axis for each attribute
+
+    Examples
+    --------
+    >>> round(total_correlation(np.array([[0.5, 0.0], [0.0, 0.5]])), 3)
+    0.693
+    """
+    from scipy.special import rel_entr
+
+    axes = range(cells.ndim)
+    expected = np.ones_like(cells)
+    for axis in axes:
+        expected = expected * cells.sum(axis=tuple(other for other in axes if other != axis), keepdims=True)
+    return float(rel_entr(cells, expected).sum())
+
+
+def with_faces(estimate: FloatArray, faces: Sequence[FloatArray]) -> FloatArray:
+    """Return the proper table with given margins and the interaction of all attributes that is estimated.
+
+    The table of maximum entropy with these margins is moved by what of the estimate's distance from it leaves the
+    margins alone, at the least Σ δ² / π. That is linear in the estimate, so that noise is as its covariance
+    says; odds ratios of small cells are not. Where cells come out below zero, they are cut there, and the margins
+    are met once more.
+
+    Parameters
+    ----------
+    estimate : array, an axis for each attribute
+    faces : sequence of arrays
+        The margin without the first axis, without the second, and so on.
+
+    Examples
+    --------
+    >>> with_faces(np.array([[0.45, 0.15], [0.05, 0.35]]), [np.array([0.5, 0.5]), np.array([0.5, 0.5])])
+    array([[0.4, 0.1],
+           [0.1, 0.4]])
+    """
+    nearest = fitted_to_faces(np.ones(estimate.shape), faces)
+    places = [places_onto(estimate.shape, _others(estimate.ndim, axis)) for axis in range(estimate.ndim)]
+    sums = np.vstack([np.eye(face.size)[:, place] for face, place in zip(faces, places, strict=True)])
+    gap, weighted = (estimate - nearest).ravel(), sums * nearest.ravel()
+    gap -= weighted.T @ shortest(weighted @ sums.T, (sums @ gap)[:, None])[:, 0]
+    moved = np.maximum(nearest + gap.reshape(nearest.shape), _HARDLY * nearest)
+    return fitted_to_faces(moved, faces)
+
+
+def fitted_to_faces(cells: FloatArray, faces: Sequence[FloatArray]) -> FloatArray:
+    """Return the cells with given margins, by iterative proportional fitting (Deming & Stephan 1940).
+
+    Margins that no table has are met as nearly as so many rounds come.
+
+    Parameters
+    ----------
+    cells : array
+        Not negative.
+    faces : sequence of arrays
+        As in `with_faces`.
+    """
+    wanted = [np.expand_dims(face, axis) for axis, face in enumerate(faces)]
+    found = cells
+    for _ in range(_ROUNDS):
+        off = 0.0
+        for axis, face in enumerate(wanted):
+            now = found.sum(axis=axis, keepdims=True)
+            off = max(off, float(np.abs(now - face).max()))
+            found = found * np.divide(face, now, out=np.zeros_like(face), where=now > 0)
+        if off < _RIGHT:
+            break
+    fitted: FloatArray = found / found.sum()
+    return fitted
+
+
+def _others(axes: int, axis: int) -> tuple[int, ...]:
+    return tuple(other for other in range(axes) if other != axis)
+
+
+def _without(group: tuple[str, ...], name: str) -> tuple[str, ...]:
+    return tuple(one for one in group if one != name)
+
+
+def _conditional_shares(sides: FloatArray, total: FloatArray) -> FloatArray:
+    """Return the shares of categories in each stratum; equal ones in a stratum that nobody is in."""
+    nobody = np.full_like(sides, 1 / max(sides.shape[1:]))
+    return np.divide(sides, total, out=nobody, where=total > _ABSENT)
+
+
+def _efficient_covariance(evidence: Evidence, cells: FloatArray) -> FloatArray:
+    """Return the covariance of the best estimate of all cells, were these the true ones."""
+    from scipy.linalg import helmert
+
+    inside = np.maximum(cells, _ABSENT)
+    contrasts = np.asarray(helmert(cells.size)).T
+    _, information = evidence.score((inside / inside.sum())[None, :])
+    covariance: FloatArray = contrasts @ shortest(information.between(contrasts)[0], contrasts.T)
+    return covariance
+
+
+def _excess(expected: FloatArray, variances: FloatArray, most: FloatArray) -> float:
+    """Return the mean of Σ x ln(x / E) − x + E for cells that noise scatters about E, cut at zero and at their margins.
+
+    Where the noise is much less than E that is Σ V / 2E. It is normal here, by Gauss–Hermite quadrature.
+    """
+    from scipy.special import rel_entr
+
+    scattered = expected[:, None] + np.sqrt(np.maximum(variances, 0))[:, None] * _NODES
+    cells = np.clip(scattered, 0, most[:, None])
+    terms = rel_entr(cells, expected[:, None]) - cells + expected[:, None]
+    return float((terms @ _WEIGHTS).sum() / _WEIGHTS.sum())
+
 
 # Nats per respondent: no change is worth less, and of networks with the same score none differs by as much.
 _LEAST = 1e-7

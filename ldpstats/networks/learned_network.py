@@ -20,10 +20,10 @@ from ldpstats.hints import Count
 from ldpstats.inference import mutual_information
 from ldpstats.networks.bayesian_network import BayesianNetwork, in_numbers
 from ldpstats.networks.chain_tests import ChainTests, oriented_by_tests
-from ldpstats.networks.edge_confidence import averaging_threshold
 from ldpstats.networks.orientation import Orientation, unshielded_triples
+from ldpstats.networks.pair_evidence import averaging_threshold
 from ldpstats.networks.parameters import FittedParameters, fit_parameters
-from ldpstats.networks.structure import Edge, EdgeConstraints, Structure
+from ldpstats.networks.structure import Edge, EdgeConstraints, Structure, graph_of
 from ldpstats.noise import simulation
 from ldpstats.pictures.graph import DrawnEdge, NetworkGraph
 from ldpstats.presentation import Result, Summary, plain_rows, plain_values, progress, summary_of_figures
@@ -255,18 +255,13 @@ class LearnedNetwork(Result):
     @property
     def cpdag(self) -> DiGraph[str]:
         """The edges with the directions that are known; an edge without one stands in both."""
-        graph = self._without_edges()
-        known = self.orientation.directed
-        graph.add_edges_from(edge for edge in self.orientation.chosen if edge[::-1] not in known)
-        graph.add_edges_from(edge[::-1] for edge in self.orientation.chosen if edge not in known)
-        return graph
+        chosen, known = self.orientation.chosen, self.orientation.directed
+        return graph_of(self.domain, [*chosen, *(edge[::-1] for edge in chosen if edge not in known)])
 
     @property
     def graph(self) -> DiGraph[str]:
         """The directed graph without cycles that the parameters are those of: known directions, and chosen ones."""
-        graph = self._without_edges()
-        graph.add_edges_from(self.orientation.chosen)
-        return graph
+        return graph_of(self.domain, self.orientation.chosen)
 
     @property
     def separations(self) -> pd.DataFrame:
@@ -421,14 +416,6 @@ class LearnedNetwork(Result):
             "mutual information {} nats",
             plain="no direction that the reports tell",
         )
-
-    def _without_edges(self) -> DiGraph[str]:
-        from networkx import DiGraph
-
-        graph: DiGraph[str] = DiGraph()
-        for name, size in zip(self.domain.names, self.domain.shape, strict=True):
-            graph.add_node(name, categories=size)
-        return graph
 
     def _directions_in_words(self) -> list[str]:
         reasons = self.orientation.directed.values()

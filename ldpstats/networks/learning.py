@@ -15,13 +15,11 @@ from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line, shorten
 from ldpstats.estimation import refuse_empty
 from ldpstats.networks.chain_tests import ChainTests, oriented_by_tests
 from ldpstats.networks.constraint_search import pc
-from ldpstats.networks.constraints import NamedEdges, checked_constraints
-from ldpstats.networks.edge_confidence import EdgeConfidence, redrawn_sets
 from ldpstats.networks.hill_climbing import hill_climb
 from ldpstats.networks.learned_network import LearnedNetwork
-from ldpstats.networks.pair_evidence import PairEvidence
+from ldpstats.networks.pair_evidence import EdgeConfidence, PairEvidence, redrawn_sets
 from ldpstats.networks.skeletons import SKELETON_METHODS
-from ldpstats.networks.structure import Edge, EdgeConstraints, Structure
+from ldpstats.networks.structure import Edge, EdgeConstraints, NamedEdges, Structure, checked_constraints
 from ldpstats.presentation import progress
 from ldpstats.randomness import Rng, generator
 from ldpstats.tables import TableSet, checked_table_set

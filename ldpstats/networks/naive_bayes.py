@@ -1,15 +1,26 @@
-"""Naive Bayes classifiers from tables of each feature with the label (Yilmaz et al. 2019, Xue et al. 2019)."""
+"""Naive Bayes classifiers, and those whose features are joined in a tree, from tables of features with the label."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Literal
 
-from ldpstats.arrays import unweighted
+import numpy as np
+
+from ldpstats.arrays import FloatArray, significance, unweighted
 from ldpstats.columns import listed
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
+from ldpstats.inference import AmongMany, conditional_independence_test
+from ldpstats.networks.asked_together import AskedTogether
+from ldpstats.networks.bayesian_network import BayesianNetwork
 from ldpstats.networks.classifier import Classifier
+from ldpstats.networks.interactions import ErrorAxes, information_of, interactions_of, posteriors
 from ldpstats.networks.parameters import fit_parameters
-from ldpstats.tables import TableSet, checked_table_set
+from ldpstats.networks.structure import Edge
+from ldpstats.tables import Table, TableSet, checked_table_set
+from ldpstats.tables.pooled import pooled_table
+from ldpstats.tables.shared import overlapping
 
 
 @unweighted
@@ -93,3 +104,159 @@ def _named(tables: TableSet, label: str, features: Sequence[str]) -> tuple[str, 
     if label in chosen:
         raise LdpstatsError(f"the label {label!r} among the features", "other attributes as features")
     return chosen
+
+
+@unweighted
+def tree_augmented(
+    tables: TableSet, label: str, *, features: Sequence[str] | None = None, alpha: float = 0.05
+) -> Classifier:
+    """Fit a naive Bayes classifier whose features may depend on one more feature each, along a tree.
+
+    The tree is the maximum spanning tree by conditional mutual information given the label (Friedman et al. 1997),
+    shrunken by an empirical-Bayes prior over all pairs; a pair is an edge only if its independence given the label is
+    rejected (false discovery rate), so that the tree may fall apart, down to naive Bayes.
+
+    Parameters
+    ----------
+    tables : TableSet
+        Tables of two features and the label, or wider ones. Features that were never asked together with each other
+        and the label cannot be joined.
+    label, features
+        As for `naive_bayes`.
+    alpha : float
+        The share of edges that may be wrong.
+
+    Returns
+    -------
+    Classifier
+
+    Notes
+    -----
+    It is the tree-augmented naive Bayes classifier (TAN).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ldpstats import Domain, SampledGroups, tree_augmented
+    >>> domain = Domain({"ill": ["yes", "no"], "cough": ["yes", "no"], "fever": ["yes", "no"]})
+    >>> people = np.array([30, 10, 10, 5, 2, 8, 10, 100]) * 1000
+    >>> triples = SampledGroups(domain, k=3, epsilon=3.0).simulate(people, rng=1)
+    >>> classifier = tree_augmented(triples, "ill")
+    >>> classifier.network.parents["fever"]
+    ('cough', 'ill')
+    """
+    level = significance(alpha)
+    known, left_out = features_with(tables, label, features)
+    if len(known) < 2:
+        raise LdpstatsError(
+            f"{one_line(known)} as the only feature",
+            "two features or more, of which some may depend on others",
+            "naive_bayes takes a single one.",
+        )
+    pooled = _asked_with_label(tables, label, known)
+    naive = fit_parameters(tables, dict.fromkeys(known, (label,))).network
+    shared = conditional_information(pooled, label, naive)
+    shown = _shown_to_depend(pooled, label, level)
+    above = _parents_in_tree(known, {pair: shared[pair] for pair in shown})
+    parents = {name: (label, above[name]) if name in above else (label,) for name in known}
+    fitted = fit_parameters(tables, parents)
+    notes = [*notes_on_others(left_out, features is None), *_notes(label, len(known), len(pooled), len(above))]
+    assumption = f"among people with the same {label} a feature depends on no other but its neighbours in the tree"
+    return Classifier("Tree-augmented naive Bayes", label, fitted, assumption, tuple(notes))
+
+
+def conditional_information(pooled: Mapping[Edge, Table], label: str, naive: BayesianNetwork) -> dict[Edge, float]:
+    """Return what two features tell about each other in nats among people with the same label, for every pair.
+
+    Wherever the label is the same the interactions of two features are those of a two-way table, with the margins of
+    naive Bayes. All of them share a prior.
+
+    Parameters
+    ----------
+    pooled : mapping of pairs to tables of both and the label
+    label : str
+    naive : BayesianNetwork
+        Of the features, each given the label.
+    """
+    shares = naive.tables[label]
+    strata = []
+    for (first, second), table in pooled.items():
+        cells, spread = table.unbiased.estimate.reshape(table.shape), table.unbiased.covariance
+        places = np.arange(cells.size).reshape(table.shape)
+        for value, share in enumerate(shares):
+            own = places[..., value].ravel()
+            margins = naive.tables[first][None, None, :, value], naive.tables[second][None, None, :, value]
+            stratum = cells.ravel()[None, None, own] / share, spread[None, None, own[:, None], own] / share**2
+            strata.append((ErrorAxes.of_interactions(interactions_of(*stratum, *margins)), margins))
+    behind = posteriors([one for one, _ in strata])
+    nats = [information_of(mean, *both).item() for (mean, _), (_, both) in zip(behind, strata, strict=True)]
+    averaged: FloatArray = np.reshape(nats, (len(pooled), shares.size)) @ shares
+    return dict(zip(pooled, averaged.tolist(), strict=True))
+
+
+def _asked_with_label(tables: TableSet, label: str, features: Sequence[str]) -> dict[Edge, Table]:
+    """Return the tables of two features and the label, by the features, as far as reports identify them."""
+    pairs, together = list(combinations(features, 2)), AskedTogether(tables)
+    found = {pair: _of_a_triple(tables, (*pair, label), together) for pair in pairs}
+    asked = {pair: table for pair, table in found.items() if table is not None}
+    if not asked:
+        wanted = [(*pair, label) for pair in pairs]
+        raise NotIdentifiedError(
+            f"no reports about {label!r} together with two features",
+            "tables of two features and the label",
+            f"SampledGroups(domain, epsilon=..., groups=[{one_line(wanted)}]) asks for them; naive_bayes needs pairs "
+            "alone.",
+        )
+    return asked
+
+
+def _of_a_triple(tables: TableSet, attributes: tuple[str, ...], together: AskedTogether) -> Table | None:
+    """Return what tables tell that hold all three; where there are none, what reports tell together.
+
+    Others tell about their margins only, and would make every test many times as long.
+    """
+    holding = [one for one in tables if one.n and {*attributes} <= {*one.attributes}]
+    if not holding:
+        return together.table(attributes)
+    return pooled_table(holding, tables.domain.project(attributes), tables.privacy)
+
+
+def _shown_to_depend(pooled: Mapping[Edge, Table], label: str, alpha: float) -> list[Edge]:
+    """Return the pairs whose independence given the label is rejected, at most a share `alpha` of them wrongly.
+
+    Where χ² is in doubt p-values are found by drawn tables, which takes long, and is done for those alone that would be
+    rejected otherwise: no more can be in the end.
+    """
+    from scipy.stats import false_discovery_control
+
+    dependent: Literal["bh", "by"] = "by" if overlapping(list(pooled.values())) else "bh"
+    tests, pvalues = AmongMany(len(pooled), alpha), np.zeros(len(pooled))
+    for pvalue in ("asymptotic", tests):
+        rejected = false_discovery_control(pvalues, method=dependent) <= alpha
+        for place in np.flatnonzero(rejected):
+            pair, table = list(pooled.items())[place]
+            pvalues[place] = conditional_independence_test(table, *pair, given=label, pvalue=pvalue).pvalue
+    adjusted = false_discovery_control(pvalues, method=dependent)
+    return [pair for pair, kept in zip(pooled, adjusted <= alpha, strict=True) if kept]
+
+
+def _parents_in_tree(features: Sequence[str], weights: Mapping[Edge, float]) -> dict[str, str]:
+    """Return the parents of features in the heaviest forest, each tree of which grows from the first of its names."""
+    from networkx import Graph, bfs_predecessors, connected_components, maximum_spanning_tree
+
+    graph: Graph[str] = Graph()
+    # by name, so that of equal weights the order of columns decides nothing
+    graph.add_nodes_from(sorted(features))
+    for pair in sorted(weights, key=sorted):
+        graph.add_edge(*sorted(pair), weight=weights[pair])
+    forest = maximum_spanning_tree(graph)
+    roots = [min(component) for component in connected_components(forest)]
+    return {name: parent for root in roots for name, parent in bfs_predecessors(forest, root)}
+
+
+def _notes(label: str, features: int, asked: int, joined: int) -> list[str]:
+    """Say how the tree was found."""
+    pairs = features * (features - 1) // 2
+    apart = f"{pairs - asked} of {pairs} pairs of features were not asked together with {label}, and cannot be joined."
+    found = f"{joined} pairs are joined, their independence given {label} being rejected; the direction is a choice."
+    return [*([apart] if asked < pairs else []), found]

@@ -16,7 +16,7 @@ from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.frames import Frame
 from ldpstats.hints import Amount, Count
 from ldpstats.networks.bayesian_network import BayesianNetwork
-from ldpstats.networks.equivalence import cpdag_of, extension_of
+from ldpstats.networks.orientation import cpdag_of, extension_of
 from ldpstats.networks.structure import Edge
 from ldpstats.pictures.graph import DrawnEdge, NetworkGraph
 from ldpstats.pictures.layered import outward

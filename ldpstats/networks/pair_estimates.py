@@ -19,8 +19,7 @@ from ldpstats.domain import Domain
 from ldpstats.errors import NotIdentifiedError
 from ldpstats.estimation.unbiased_estimates import UnbiasedPooling
 from ldpstats.limits import LARGEST_JOINT, refuse_too_many_cells
-from ldpstats.networks.interactions import Margins, interactions_of
-from ldpstats.networks.pair_errors import ErrorAxes, PairErrors, even_law
+from ldpstats.networks.interactions import ErrorAxes, Margins, PairErrors, even_law, interactions_of
 from ldpstats.networks.structure import Edge
 from ldpstats.presentation import progress
 from ldpstats.tables import Table
@@ -433,10 +432,10 @@ def _given_sums(
 ) -> tuple[FloatArray, FloatArray]:
     """Combine estimates with what is known about sums of their cells, and return them with their new covariance."""
     with_sums = covariance @ sums
-    of_sums = np.swapaxes(sums, -1, -2) @ with_sums + spread
+    of_sums = sums.mT @ with_sums + spread
     gain = with_sums @ np.linalg.pinv(of_sums, rcond=_SAME, hermitian=True)
     moved = cells + (gain @ (known - cells @ sums)[..., None])[..., 0]
-    return moved, covariance - gain @ np.swapaxes(with_sums, -1, -2)
+    return moved, covariance - gain @ with_sums.mT
 
 
 def proper_shares(estimate: FloatArray, n: int) -> FloatArray:

@@ -1,27 +1,219 @@
-"""Evidence of pairs: how strongly all pairs of attributes are associated, and whether that is more than noise."""
+"""Evidence of pairs: how strongly they are associated, whether that is more than noise, how often they are joined."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, at_least
+from ldpstats.arrays import FloatArray, IntArray, at_least, kronecker
+from ldpstats.blocks import Block
 from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line
-from ldpstats.networks.interactions import Interactions, cells_of
-from ldpstats.networks.pair_errors import ErrorAxes
-from ldpstats.networks.pair_estimates import PairEstimates, PairSources
-from ldpstats.networks.pair_tests import checked_pvalue, pvalues_of
-from ldpstats.networks.shrunken_information import information_length, information_of, posteriors, within_components
+from ldpstats.estimation import LinearPooling
+from ldpstats.estimation.simplex import nearest_proper
+from ldpstats.inference.engine.block_evidence import BlockEvidence
+from ldpstats.inference.engine.evidence import Evidence
+from ldpstats.inference.engine.monte_carlo import AmongMany, automatic
+from ldpstats.inference.engine.null_model import NullFit
+from ldpstats.networks.interactions import (
+    ErrorAxes,
+    Interactions,
+    Margins,
+    PairErrors,
+    cells_of,
+    information_length,
+    information_of,
+    orthonormal_functions,
+    posteriors,
+    within_components,
+)
+from ldpstats.networks.pair_estimates import PairEstimates, PairSources, Pool
 from ldpstats.networks.structure import Edge
 from ldpstats.presentation import progress
+from ldpstats.questions import Question
 from ldpstats.randomness import Rng, generator
-from ldpstats.tables import TableSet
+from ldpstats.tables import Table, TableSet
+from ldpstats.tables.shared import overlapping
+
+# χ² of counts that are expected to be smaller is checked by Monte Carlo, where the p-value might matter
+_FEW_REPORTS = 5
+_MATTERS = 0.05
+_EVEN = 1e-12
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IndependenceAt:
+    """Wald's statistic of independence, with the covariance at the product of margins that are given.
+
+    With X and Y the functions that are orthonormal under these margins p and q, it is bᵀ V⁻¹ b for b = Xᵀ π̂ Y, whose
+    covariance under independence is V: the interactions of the estimate as it stands, linear in it. What margins that
+    were pooled over other tables are wrong by enters as the product of two such errors, whose covariance is added to V:
+    it is no little thing where the pair is known well, and other tables know the margins badly.
+    Where they are the margins of the very reports that are tested, those of π̂, whatever they are, are taken off:
+    b = Xᵀ (π̂ − π̂11ᵀπ̂) Y, and the covariance of that product is added to V.
+
+    Parameters
+    ----------
+    functions : tuple of two arrays, shape (..., categories, functions)
+    inverse : array, shape (..., df, df)
+        V⁻¹.
+    own : bool
+        Whether the margins are those of the reports tested.
+    """
+
+    functions: tuple[FloatArray, FloatArray]
+    inverse: FloatArray
+    own: bool
+
+    @classmethod
+    def of(
+        cls, margins: Margins, covariance: FloatArray, *, own: bool, errors: Margins | None = None
+    ) -> IndependenceAt:
+        """Prepare the test, given the margins, with the covariances of their errors, and that at their product."""
+        first, second = (orthonormal_functions(shares) for shares in margins)
+        both = kronecker(first, second)
+        spread = both.mT @ covariance @ both
+        if own:
+            rows, columns = (shares.shape[-1] for shares in margins)
+            of_first = kronecker(first, np.ones((columns, 1)))
+            of_second = kronecker(np.ones((rows, 1)), second)
+            sides = [one.mT @ covariance @ one for one in (of_first, of_second)]
+            spread = spread + kronecker(*sides)
+        elif errors:
+            sides = [one.mT @ error @ one for one, error in zip((first, second), errors, strict=True)]
+            spread = spread + kronecker(*sides)
+        return cls((first, second), np.linalg.pinv(spread, hermitian=True), own)
+
+    @property
+    def df(self) -> int:
+        """The degrees of freedom."""
+        return int(self.inverse.shape[-1])
+
+    def measure(self, estimates: FloatArray) -> FloatArray:
+        """Return the statistics of estimated cells, shape (sets, cells)."""
+        first, second = self.functions
+        cells = estimates.reshape(*estimates.shape[:-1], first.shape[-2], second.shape[-2])
+        if self.own:
+            cells = cells - cells.sum(axis=-1, keepdims=True) * cells.sum(axis=-2, keepdims=True)
+        found = first.mT @ cells @ second
+        flat = found.reshape(*found.shape[:-2], 1, self.df)
+        statistic: FloatArray = (flat @ self.inverse @ flat.mT)[..., 0, 0]
+        return statistic
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IndependenceRanking:
+    """The same statistic of tallies, as Monte Carlo ranks them.
+
+    Parameters
+    ----------
+    statistic : IndependenceAt
+    pooling : LinearPooling
+        Of their blocks.
+    """
+
+    statistic: IndependenceAt
+    pooling: LinearPooling
+
+    @property
+    def df(self) -> int:
+        """The degrees of freedom."""
+        return self.statistic.df
+
+    def __call__(self, evidence: Evidence, near: FloatArray | None = None) -> NullFit:
+        """Measure tallies; there is nothing to fit, and nothing to start `near`."""
+        assert near is not None  # drawn tables
+        assert isinstance(evidence, BlockEvidence)  # of these blocks
+        statistic = self.statistic.measure(self.pooling.estimate(evidence.counts))
+        at = np.broadcast_to(near, (len(evidence), near.size))
+        return NullFit(at, at, statistic, np.ones(len(evidence), dtype=np.bool_))
+
+
+def asymptotic_pvalues(
+    pool: Pool, estimates: FloatArray, margins: Margins, *, own: bool, errors: Margins | None = None
+) -> FloatArray:
+    """Return the p-values by χ² of a pair, one for each set of tables."""
+    from scipy.special import chdtrc
+
+    statistic = IndependenceAt.of(margins, pool.covariance(product_of(margins)), own=own, errors=errors)
+    found: FloatArray = chdtrc(statistic.df, statistic.measure(estimates))
+    return found
+
+
+def pvalues_of(found: PairEstimates) -> FloatArray:
+    """Return the p-values by χ² of pairs of one shape, shape (pairs, sets)."""
+    from scipy.special import chdtrc
+
+    own = found.errors is None
+    if found.even is None:
+        margins = found.margins[0][0], found.margins[1][0]
+        flat = found.own.reshape(found.own.shape[1], -1)
+        return asymptotic_pvalues(found.pools[0], flat, margins, own=own, errors=found.errors)[None]
+    rows, columns = found.margins
+    errors = PairErrors.of(found.even, rows[..., :, None] * columns[..., None, :])
+    errors = errors.with_product(*(found.errors or (errors.of_rows, errors.of_columns)))
+    beside = found.own.sum(axis=-1, keepdims=True) * found.own.sum(axis=-2, keepdims=True) if own else 0.0
+    axes = ErrorAxes.of(found.own - beside, errors, found.margins)
+    statistic = (axes.along.reshape(*axes.along.shape[:-2], -1) * axes.under(0.0)[1]).sum(axis=-1)
+    pvalues: FloatArray = chdtrc(math.prod(axes.shape), statistic)
+    return pvalues
+
+
+def checked_pvalue(pool: Pool, margins: Margins, pvalue: float, tests: int, *, own: bool) -> float:
+    """Return a p-value that holds where counts are small: by Monte Carlo, if it might matter among so many tests.
+
+    A p-value above .05 is left as it is: nothing follows from it. A smaller one is replaced where the rarest report is
+    expected less than 5 times, so that no p-value at a level below .05 is that of a χ² in doubt. The seed is
+    taken from the counts.
+    """
+    if pvalue > _MATTERS or not pool.blocks:
+        return pvalue
+    domain, order = _by_name(pool.domain)
+    blocks = tuple(_exchanged(block.by_value, domain, order) for block in pool.blocks)
+    evidence, null = BlockEvidence.observed(blocks), product_of(margins)[0, order]
+    if evidence.rarest_expected_report(null) >= _FEW_REPORTS:
+        return pvalue
+    cells, pooling = null.reshape(domain.shape), LinearPooling(blocks)
+    wald = IndependenceAt.of((cells.sum(axis=1), cells.sum(axis=0)), pooling.covariance(null), own=own)
+    drawn = automatic(evidence, null.size, AmongMany(tests))
+    return drawn.pvalue(IndependenceRanking(wald, pooling), evidence, null)
+
+
+def _by_name(domain: Domain) -> tuple[Domain, IntArray]:
+    """Return a domain with attributes and categories sorted, and the place that each of its cells had before.
+
+    In this order tables are drawn, so that no p-value depends on the order of attributes and categories.
+    """
+    names = sorted(domain.names)
+    of_name = {name: sorted(values, key=repr) for name, values in domain.categories.items()}
+    before = [[domain.categories[name].index(one) for one in of_name[name]] for name in domain.names]
+    cells = np.arange(domain.size()).reshape(domain.shape)[np.ix_(*before)]
+    turned = cells.transpose([domain.names.index(name) for name in names])
+    return Domain({name: of_name[name] for name in names}), turned.ravel()
+
+
+def _exchanged(block: Block, domain: Domain, order: IntArray) -> Block:
+    """Return a block about the cells in another order; its tally in the same, where no value is treated otherwise."""
+    noise, answers = block.noise, block.classes[order]
+    question = Question(domain.names, domain.shape, tuple(answers.tolist()))
+    alike = noise.own_and_common is not None and float(np.ptp(noise.own_and_common[1])) < _EVEN
+    if not (alike and question.is_bijection):
+        return replace(block, question=question)
+    tally = replace(block.tally, counts=block.tally.counts[answers])
+    return replace(block, question=replace(question, classes=tuple(range(order.size))), tally=tally)
+
+
+def product_of(margins: Margins) -> FloatArray:
+    """Return the flattened cells of independent attributes, shape (sets, cells)."""
+    first, second = margins
+    cells = first[..., :, None] * second[..., None, :]
+    return cells.reshape(*cells.shape[:-2], -1)
+
 
 # standard errors of a correlation from which noise drowns it
 _DROWNED = 0.3
@@ -42,9 +234,9 @@ class PairEvidence:
         From the place of a pair to its mutual information in nats, without what noise adds to it to first order, and
         without the directions that it drowns: in which a correlation has a standard error above .3.
     shrunken : array
-        The mutual information of the posterior mean, given all pairs; see `shrunken_information`.
+        The mutual information of the posterior mean, given all pairs; see `posteriors`.
     pvalue : array
-        Of Wald's test of independence, see `pair_tests`.
+        Of Wald's test of independence, see `IndependenceAt`.
     interactions : tuple of Interactions
         The posterior mean of each pair's interactions and their covariance, in the order of its pool's attributes.
     sources : PairSources
@@ -151,3 +343,97 @@ def _corrected(estimates: Sequence[tuple[PairEstimates, int]], number: int, pair
     length = information_length(cells_of(left.reshape(seen.shape), first, second))
     corrected = (length - max(float(variances[clear].sum()), 0.0)) / 2
     return min(max(corrected, 0.0), math.log(min(first.size, second.size)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EdgeConfidence:
+    """How often pairs of attributes are joined in networks learned anew.
+
+    It is `boot.strength` of R's bnlearn (Friedman, Goldszmidt & Wyner 1999), with counts that are drawn again from the
+    estimated tables in the place of resampled records. It tells how stable the search is under the noise of sampling
+    and randomization. It is no p-value, and no probability that the edge is there: a search that always makes the same
+    mistake is confident of it.
+
+    Parameters
+    ----------
+    joined : array
+        By pair: the share of networks in which it is joined.
+    forward : array
+        The share of those in which the edge leads from the first attribute to the second; half, where it has no
+        direction. It is nan where no network has the edge.
+    """
+
+    joined: FloatArray
+    forward: FloatArray
+
+    @classmethod
+    def of(cls, networks: Iterable[tuple[Sequence[Edge], Iterable[Edge]]], pairs: Sequence[Edge]) -> Self:
+        """Count in networks, each with its edges and with those that are directed (from, to)."""
+        place = {pair: number for number, pair in enumerate(pairs)}
+        joined, forward, count = np.zeros(len(pairs)), np.zeros(len(pairs)), 0
+        for edges, directed in networks:
+            count += 1
+            known = set(directed)
+            for edge in edges:
+                joined[place[edge]] += 1
+                forward[place[edge]] += 1.0 if edge in known else 0.0 if edge[::-1] in known else 0.5
+        held = joined > 0
+        return cls(joined / max(count, 1), np.divide(forward, joined, out=np.full(len(pairs), np.nan), where=held))
+
+
+def redrawn_sets(tables: TableSet, size: int, rng: np.random.Generator) -> Iterator[TableSet]:
+    """Yield so many sets of tables like these, whose reports are drawn anew (parametric bootstrap).
+
+    Parameters
+    ----------
+    tables : TableSet
+        Every table is drawn at its estimate, made proper. Those with common respondents are refused: what their answers
+        have to do with each other is not known.
+    size : int
+    rng : numpy Generator
+    """
+    proper = [nearest_proper(table.unbiased.estimate) for table in tables]
+    if overlapping(tables.tables) or any(table.figures for table in tables):
+        raise LdpstatsError(
+            "redraws of tables that share respondents, or have no reports of their own",
+            "tables of different respondents, as SampledGroups collects them",
+            "Learn with n_resamples = 0, or by a method that needs pairs only.",
+        )
+    for _ in range(size):
+        drawn = (_redrawn(table, at, rng) for table, at in zip(tables, proper, strict=True))
+        yield TableSet(tables.domain, drawn, tables.privacy)
+
+
+def _redrawn(table: Table, frequencies: FloatArray, rng: np.random.Generator) -> Table:
+    blocks = (
+        replace(block, tally=replace(block.tally, counts=block.draw(frequencies, 1, rng)[0], simulated=block.n))
+        for block in table.blocks
+    )
+    return replace(table, blocks=tuple(blocks))
+
+
+def averaging_threshold(joined: FloatArray) -> float:
+    """Return the confidence from which on edges belong to the averaged network, after Scutari & Nagarajan (2013).
+
+    If it were known which edges there are, all confidences were 0 or 1. Of all distributions of that kind the one is
+    taken that is nearest to the observed distribution, by the area between them; it has the share of edges that are
+    not there, and the threshold is the quantile of that share.
+
+    Parameters
+    ----------
+    joined : array
+        The confidence of every possible edge.
+
+    Examples
+    --------
+    >>> averaging_threshold(np.array([0.0, 0.02, 0.05, 0.1, 0.9, 1.0]))
+    0.9
+    """
+    values = np.unique(joined)
+    steps = np.append(0.0, np.searchsorted(np.sort(joined), values, side="right") / joined.size)
+    lengths = np.diff(np.concatenate([[0.0], values, [1.0]]))
+    order = np.argsort(steps, kind="stable")
+    # the share is the median of the distribution function, each value weighed by how long it lasts
+    median = steps[order][np.searchsorted(np.cumsum(lengths[order]), 0.5)]
+    above = values[steps[1:] > median]
+    return float(above[0]) if above.size else 1.0

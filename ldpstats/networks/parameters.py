@@ -18,8 +18,7 @@ from ldpstats.errors import LdpstatsError, one_line, shortened
 from ldpstats.estimation import ASSUMED
 from ldpstats.hints import Amount
 from ldpstats.networks.bayesian_network import BayesianNetwork
-from ldpstats.networks.family_estimates import MAXIMUM_ENTROPY, Family, FamilyEstimates
-from ldpstats.networks.smoothed_rows import SmoothedRows, spread_of
+from ldpstats.networks.family_estimates import MAXIMUM_ENTROPY, Family, FamilyEstimates, SmoothedRows, spread_of
 from ldpstats.noise import simulation
 from ldpstats.pictures.graph import NetworkGraph
 from ldpstats.presentation import Result, Summary, plain_rows, plain_values, progress, summary_of_facts

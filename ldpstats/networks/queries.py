@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ldpstats.arrays import FloatArray, are_shares, at_least, refuse_no_covariance, significance
+from ldpstats.arrays import FloatArray, IntArray, are_shares, at_least, refuse_no_covariance, significance
 from ldpstats.columns import Category, known_category, listed
 from ldpstats.confidence.confidence_sets import FiellerQuotient
 from ldpstats.domain import Domain
@@ -19,9 +19,9 @@ from ldpstats.estimation import ASSUMED
 from ldpstats.hints import Count
 from ldpstats.limits import LARGEST_JOINT, refuse_too_many_cells
 from ldpstats.networks.bayesian_network import BayesianNetwork
-from ldpstats.networks.linearized_network import LinearizedNetwork
-from ldpstats.networks.parameters import MOST_DRAWN, FittedParameters, in_words
-from ldpstats.networks.pgmpy_models import pgmpy_model
+from ldpstats.networks.family_estimates import Family, by_name
+from ldpstats.networks.parameters import MOST_DRAWN, FittedParameters, RowsOfFamily, in_words
+from ldpstats.networks.variable_elimination import joint_probabilities, with_ancestors
 from ldpstats.noise import simulation
 from ldpstats.pictures.intervals import MOST_LINES, Intervals
 from ldpstats.presentation import Result, Summary, plain_values, summary_of_figures
@@ -39,7 +39,7 @@ def query(
 ) -> QueryResult:
     """Return the probabilities of some attributes' categories, given those of others.
 
-    They are exact for the network (pgmpy's variable elimination). For one that was fitted to reports there are
+    They are exact for the network. For one that was fitted to reports there are
     intervals, see `QueryResult.conf_int`.
 
     Parameters
@@ -70,13 +70,11 @@ def query(
             "What learn_network returns has a query of its own.",
         )
     exact = network if isinstance(network, BayesianNetwork) else network.network
-    asked = _Asked.of(exact, of, given)
+    domain, known = _asked(exact.domain, of, given)
     size = at_least(n_resamples, 100, "n_resamples", most=MOST_DRAWN)
     if isinstance(network, BayesianNetwork):
-        # twice, as an attribute has two categories at least
-        joint = asked.answered(exact.parents, {name: np.stack([one, one], -1) for name, one in exact.tables.items()})
-        return QueryResult(asked.domain, asked.given, 2 * joint[..., 0])
-    return _estimated(network, asked, size, generator(rng))
+        return QueryResult(domain, known, _answered(exact.parents, exact.tables, exact.domain, domain, known))
+    return _estimated(network, domain, known, size, generator(rng))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -287,68 +285,34 @@ class QueryResult(Result):
         return plain_values(self, names, level=1 - significance(alpha), intervals=intervals)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Asked:
-    """What is asked of a network: the attributes, and the categories of others that are given."""
+def _asked(whole: Domain, of: str | Iterable[str], given: object) -> tuple[Domain, dict[str, Category]]:
+    """Check what is asked of a network: the attributes, and the categories of others that are given."""
+    domain = whole.project(listed(of))
+    refuse_too_many_cells(domain.size(), f"the probabilities of {one_line(domain.names)}: a table", LARGEST_JOINT)
+    known = _checked_evidence(whole, {} if given is None else given)
+    both = [name for name in domain.names if name in known]
+    if both:
+        raise LdpstatsError(f"{one_line(both)} both asked about and given", "different attributes")
+    return domain, known
 
-    whole: Domain
-    domain: Domain
-    given: Mapping[str, Category]
-    relevant: tuple[str, ...]
 
-    @classmethod
-    def of(cls, network: BayesianNetwork, of: str | Iterable[str], given: object) -> _Asked:
-        """Check what is asked, and find the attributes that the answer depends on."""
-        domain = network.domain.project(listed(of))
-        refuse_too_many_cells(domain.size(), f"the probabilities of {one_line(domain.names)}: a table", LARGEST_JOINT)
-        known = _checked_evidence(network.domain, {} if given is None else given)
-        both = [name for name in domain.names if name in known]
-        if both:
-            raise LdpstatsError(f"{one_line(both)} both asked about and given", "different attributes")
-        relevant, waiting = set[str](), [*domain.names, *known]
-        while waiting:
-            relevant.add(name := waiting.pop())
-            waiting += set(network.parents[name]) - relevant
-        return cls(network.domain, domain, known, tuple(sorted(relevant)))
-
-    def answered(self, parents: Mapping[str, tuple[str, ...]], tables: Mapping[str, FloatArray]) -> FloatArray:
-        """Return the joint probabilities of what is asked and given in many networks at once, with the sum one.
-
-        Which network it is becomes an attribute that all others depend on, so that one elimination does for all.
-
-        Parameters
-        ----------
-        parents : mapping of str to tuple of str
-        tables : mapping of str to array
-            The axes of each: the attribute, its parents, and the networks, at least two.
-
-        Returns
-        -------
-        array, shape (*shape, networks)
-        """
-        with warnings.catch_warnings():
-            # that its own modules will move, which pgmpy says when it imports them itself
-            warnings.simplefilter("ignore", FutureWarning)
-            from pgmpy.inference import VariableElimination
-
-        which = "network"
-        while which in self.whole.categories:
-            which += "_"
-        many = tables[self.relevant[0]].shape[-1]
-        domain = Domain({which: range(many), **self.whole.project(self.relevant).categories})
-        dependent = {name: (*parents[name], which) for name in self.relevant}
-        made = {which: np.full(many, 1 / many), **{name: tables[name] for name in self.relevant}}
-        eliminating = VariableElimination(pgmpy_model(domain, {which: (), **dependent}, made))
-        with np.errstate(invalid="ignore", divide="ignore"):
-            found = eliminating.query([*self.domain.names, which], dict(self.given), show_progress=False)
-        joint: FloatArray = np.asarray(found.values, dtype=float)
-        if not np.isfinite(joint).all():
-            raise LdpstatsError(
-                f"{in_words(self.given)}, which has the probability zero in this network",
-                "categories that occur together",
-                "Let fewer of them be given.",
-            )
-        return joint
+def _answered(
+    parents: Mapping[str, tuple[str, ...]],
+    tables: Mapping[str, FloatArray],
+    whole: Domain,
+    domain: Domain,
+    given: Mapping[str, Category],
+) -> FloatArray:
+    """Return the joint probabilities of what is asked and given, in one network or many at once, with the sum one."""
+    codes = {name: whole.categories[name].index(category) for name, category in given.items()}
+    joint = joint_probabilities(parents, tables, domain.names, codes)
+    if not (total := float(joint.sum())):
+        raise LdpstatsError(
+            f"{in_words(given)}, which has the probability zero in this network",
+            "categories that occur together",
+            "Let fewer of them be given.",
+        )
+    return joint / total
 
 
 def _checked_evidence(domain: Domain, given: object) -> dict[str, Category]:
@@ -365,19 +329,21 @@ def _checked_evidence(domain: Domain, given: object) -> dict[str, Category]:
     return found
 
 
-def _estimated(fitted: FittedParameters, asked: _Asked, size: int, rng: np.random.Generator) -> QueryResult:
+def _estimated(
+    fitted: FittedParameters, domain: Domain, given: Mapping[str, Category], size: int, rng: np.random.Generator
+) -> QueryResult:
     """Answer a query of a fitted network: exactly for it, for networks that are drawn, and linearized."""
-    linear = LinearizedNetwork.of(fitted, asked.relevant)
+    linear = LinearizedNetwork.of(fitted, with_ancestors(fitted.network.parents, (*domain.names, *given)))
     versions = {
         name: np.concatenate(parts, axis=-1)
         for name, *parts in zip(linear.parents, linear.shown(), linear.drawn(size, rng), linear.changed(), strict=True)
     }
-    joint = asked.answered(linear.parents, versions).reshape(asked.domain.size(), -1)
+    joint = _answered(linear.parents, versions, fitted.network.domain, domain, given).reshape(domain.size(), -1)
     shown, drawn, changed = np.split(joint, [1, 1 + size], axis=1)
     return QueryResult(
-        asked.domain,
-        asked.given,
-        (shown / shown.sum()).reshape(asked.domain.shape),
+        domain,
+        given,
+        (shown / shown.sum()).reshape(domain.shape),
         n=fitted.n,
         simulated=fitted.simulated,
         privacy=fitted.privacy,
@@ -387,3 +353,137 @@ def _estimated(fitted: FittedParameters, asked: _Asked, size: int, rng: np.rando
         bound=fitted.families.bound,
         warning=tuple(fitted.reports.channel_fit().warning),
     )
+
+
+_HARDLY = 0.02
+"""So many respondents an attribute's own proportions count for in each row of the network that is linearized.
+
+With more, rows are so alike that what they depend on seems not to matter: with .5 the intervals of queries of asia's
+tree from 100,000 respondents at ε = 1 held the truth .87 to .89 of the time, with .02 .92 to .96.
+"""
+_ANYTHING = 2.0
+"""So many respondents one category, picked at random, counts for in each row of a network that is drawn."""
+
+_HARDLY_EVER = 1e-3
+"""The probability of all other categories than that one together: nothing that is given shall be impossible."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinearizedNetwork:
+    """A network with parameters that are hardly smoothed, and those that differ from it in one row.
+
+    A probability in a network is linear in every row of its tables. So what it is if a row is sure of one category,
+    for all rows and categories, tells its derivatives; with those of the rows with respect to the cells it follows
+    what estimates of all cells deviate by. As derivatives with respect to the cells of a network's own distribution
+    add up to nothing there, adding those times the unbiased cells corrects for whatever was done to these.
+
+    Parameters
+    ----------
+    fitted : FittedParameters
+    places : tuple of int
+        The families that matter.
+    tables : tuple of array, shape (categories, rows)
+        The table of each, hardly smoothed.
+    """
+
+    fitted: FittedParameters
+    places: tuple[int, ...]
+    tables: tuple[FloatArray, ...]
+
+    @classmethod
+    def of(cls, fitted: FittedParameters, relevant: Iterable[str]) -> LinearizedNetwork:
+        """Linearize the network of some attributes and all their ancestors.
+
+        Parameters
+        ----------
+        fitted : FittedParameters
+        relevant : iterable of str
+        """
+        kept = set(relevant)
+        places = tuple(place for place, one in enumerate(fitted.families.families) if one.attribute in kept)
+        rows = (
+            RowsOfFamily.of(fitted.families, place, fitted.families.families[place].cells[None], _HARDLY)
+            for place in places
+        )
+        return cls(fitted, places, tuple(one.tables[0] for one in rows))
+
+    @property
+    def families(self) -> list[Family]:
+        """The families that matter."""
+        return [self.fitted.families.families[place] for place in self.places]
+
+    @property
+    def parents(self) -> dict[str, tuple[str, ...]]:
+        """The parents of each attribute."""
+        return {one.attribute: one.parents for one in self.families}
+
+    def shown(self) -> Iterator[FloatArray]:
+        """Yield the fitted tables, shape (*family, 1)."""
+        for one in self.families:
+            yield self.fitted.table_of(one)[..., None]
+
+    def drawn(self, size: int, rng: np.random.Generator) -> Iterator[FloatArray]:
+        """Yield tables of networks drawn with the errors of the reports, shape (*family, size).
+
+        Rows that these tell little about point to any category: with an average instead they would all be alike.
+        """
+        moved = self.fitted.families.deviations(size, rng)
+        for place, one in zip(self.places, self.families, strict=True):
+            own, many = one.rows
+            rows = RowsOfFamily.of(self.fitted.families, place, one.cells + moved[place], 0.0).rows
+            numbers = rng.random((size, one.cells.size))[:, by_name(one.domain)].reshape(size, own, many)
+            picked = _HARDLY_EVER / own + (1 - _HARDLY_EVER) * np.eye(own)[numbers.argmax(axis=1)]
+            drawn = rows.towards(np.moveaxis(picked, -1, 1), _ANYTHING, 1 - 1 / own)
+            yield np.moveaxis(drawn, 0, -1).reshape(*one.domain.shape, size)
+
+    def changed(self) -> Iterator[FloatArray]:
+        """Yield tables of the linearized network, and of those that differ in a row, shape (*family, 1 + cells)."""
+        total = 1 + sum(table.size for table in self.tables)
+        for family, table, cells in zip(self.families, self.tables, self._cells(), strict=True):
+            changed = np.repeat(table[..., None], total, axis=-1)
+            category, row = np.divmod(np.arange(table.size), table.shape[1])
+            changed[:, row, cells] = 0
+            changed[category, row, cells] = 1
+            yield changed.reshape(*family.domain.shape, total)
+
+    def _cells(self) -> list[IntArray]:
+        """Return which of these networks belong to the cells of each table."""
+        ends = np.cumsum([1, *(table.size for table in self.tables)])
+        return [np.arange(start, end) for start, end in pairwise(ends)]
+
+    def quotients(self, joint: FloatArray) -> FiellerQuotient:
+        """Return the quotients of joint probabilities and their sum, as linear estimates.
+
+        Parameters
+        ----------
+        joint : array, shape (probabilities, 1 + cells)
+            In the networks of `changed`.
+        """
+        scaled = joint / joint[:, 0].sum()
+        influence = np.zeros((len(joint), len(self.fitted.families.covariance)))
+        estimate = scaled[:, 0].copy()
+        for place, one, own in zip(self.places, self.families, self.influences(scaled), strict=True):
+            influence[:, self.fitted.families.places[place]] = own
+            estimate += own @ one.cells
+        spread = influence @ self.fitted.families.covariance @ influence.T
+        pair = np.stack([estimate, np.full(len(joint), estimate.sum())], axis=-1)
+        with_total, total = spread.sum(axis=1), np.full(len(joint), spread.sum())
+        covariance = np.array([[np.diagonal(spread), with_total], [with_total, total]])
+        return FiellerQuotient(pair, np.moveaxis(covariance, -1, 0), 0.0, 1.0)
+
+    def influences(self, joint: FloatArray) -> Iterator[FloatArray]:
+        """Yield what the cells of every family change in the probabilities, shape (probabilities, cells).
+
+        Parameters
+        ----------
+        joint : array, shape (probabilities, 1 + cells)
+            In the networks of `changed`.
+        """
+        tables = {
+            one.attribute: own.reshape(one.domain.shape) for one, own in zip(self.families, self.tables, strict=True)
+        }
+        for family, table, cells in zip(self.families, self.tables, self._cells(), strict=True):
+            often = joint_probabilities(self.parents, tables, family.parents).ravel() if family.parents else np.ones(1)
+            if_sure = joint[:, cells].reshape(len(joint), *table.shape)
+            beyond = if_sure - (if_sure * table).sum(axis=1, keepdims=True)
+            yield (beyond / often).reshape(len(joint), -1)

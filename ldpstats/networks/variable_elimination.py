@@ -1,62 +1,76 @@
-"""Variable elimination: exact sums of products of tables, whose joint table is never formed."""
+"""Variable elimination: exact probabilities in Bayesian networks, whose joint table is never formed."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from string import ascii_letters
+from types import MappingProxyType
 
 import numpy as np
 
 from ldpstats.arrays import FloatArray
-from ldpstats.consistency.junction_tree import Factor
 from ldpstats.limits import refuse_too_many_cells
 
 
-def summed_product(factors: Sequence[Factor], kept: tuple[str, ...], sizes: Mapping[str, int]) -> FloatArray:
-    """Multiply tables, and sum all attributes out but those that are kept (Zhang & Poole 1994).
+def with_ancestors(parents: Mapping[str, Sequence[str]], names: Iterable[str]) -> set[str]:
+    """Return some attributes, and all that they depend on: what does not lead to any of them sums to one."""
+    found, waiting = set[str](), list(names)
+    while waiting:
+        found.add(name := waiting.pop())
+        waiting += set(parents[name]) - found
+    return found
 
-    The next one is always that which leaves the smallest table.
 
-    Parameters
-    ----------
-    factors : sequence of Factor
-    kept : tuple of str
-        The axes of the result, in this order.
-    sizes : mapping of str to int
-        The number of categories of every attribute.
+def joint_probabilities(
+    parents: Mapping[str, tuple[str, ...]],
+    tables: Mapping[str, FloatArray],
+    of: tuple[str, ...],
+    given: Mapping[str, int] = MappingProxyType({}),
+) -> FloatArray:
+    """Return the probabilities of attributes together with categories that are given, an axis for each attribute.
+
+    All others are summed out (Zhang & Poole 1994). The next one is always that which leaves the smallest table. Where
+    tables have a last axis for many networks, so has the result.
 
     Examples
     --------
-    >>> step = np.array([[0.9, 0.2], [0.1, 0.8]])
-    >>> chain = [Factor(("a",), np.array([0.5, 0.5])), Factor(("b", "a"), step), Factor(("c", "b"), step)]
-    >>> summed_product(chain, ("c",), dict.fromkeys("abc", 2))
-    array([0.585, 0.415])
+    >>> parents, step = {"a": (), "b": ("a",), "c": ("b",)}, np.array([[0.9, 0.2], [0.1, 0.8]])
+    >>> tables = {"a": np.array([0.5, 0.5]), "b": step, "c": step}
+    >>> joint_probabilities(parents, tables, ("c",)), joint_probabilities(parents, tables, ("c",), {"a": 0})
+    (array([0.585, 0.415]), array([0.415, 0.085]))
     """
-    left = list(factors)
+    left: list[tuple[Sequence[str], FloatArray]] = []
+    sizes: dict[str, int] = {}
     near: dict[str, set[str]] = {}
-    for axes, _ in left:
+    for own in sorted(with_ancestors(parents, (*of, *given))):
+        family = (own, *parents[own])
+        table, axes = tables[own], [name for name in family if name not in given]
+        sizes.update(zip(family, table.shape, strict=False))
+        left.append((axes, table[tuple(given.get(name, slice(None)) for name in family)] if given else table))
         for name in axes:
             near.setdefault(name, set()).update(axes)
-    cells = {name: math.prod(sizes[one] for one in near[name]) for name in near if name not in kept}
+    cells = {name: math.prod(sizes[one] for one in near[name]) for name in near if name not in of}
     while cells:
         name = min(cells, key=lambda one: (cells[one] // sizes[one], one))
         refuse_too_many_cells(cells.pop(name), f"what summing {name!r} out takes: a table")
         around = near.pop(name) - {name}
-        touched = [factor for factor in left if name in factor.attributes]
-        axes = tuple(sorted(around))
-        left = [factor for factor in left if name not in factor.attributes]
-        left.append(Factor(axes, _multiplied(touched, axes)))
+        touched = [factor for factor in left if name in factor[0]]
+        left = [factor for factor in left if name not in factor[0]]
+        left.append((sorted(around), _multiplied(touched, sorted(around))))
         for one in around:
             near[one] = (near[one] | around) - {name}
             if one in cells:
                 cells[one] = math.prod(sizes[other] for other in near[one])
-    return _multiplied(left, kept)
+    return _multiplied(left, of)
 
 
-def _multiplied(factors: Sequence[Factor], kept: tuple[str, ...]) -> FloatArray:
-    """Multiply tables, and sum out what is not kept."""
-    number = {name: place for place, name in enumerate(dict.fromkeys(one for axes, _ in factors for one in axes))}
-    operands: list[Any] = [part for axes, table in factors for part in (table, [number[one] for one in axes])]
-    product: FloatArray = np.einsum(*operands, [number[one] for one in kept], optimize="greedy")
+def _multiplied(factors: Sequence[tuple[Sequence[str], FloatArray]], kept: Sequence[str]) -> FloatArray:
+    """Multiply tables, and sum out what is not kept; further axes are those of many networks."""
+    # tables that are not refused have far fewer axes than there are letters
+    letters = dict(zip(dict.fromkeys(name for axes, _ in factors for name in axes), ascii_letters, strict=False))
+    terms = ["".join(map(letters.__getitem__, axes)) + "..." * (table.ndim > len(axes)) for axes, table in factors]
+    formed = "".join(map(letters.__getitem__, kept)) + "..." * any("." in one for one in terms)
+    tables = (table for _, table in factors)
+    product: FloatArray = np.einsum(f"{','.join(terms)}->{formed}", *tables, optimize="greedy")
     return product

@@ -1,4 +1,4 @@
-"""Bayesian networks: exact joints, records, likelihoods, equality, pgmpy and back, and what is refused."""
+"""Bayesian networks: by definition, drawn, exact, shown, to pgmpy and back, and what is refused."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import copy
 import json
 import math
 import pickle
+from functools import reduce
 from itertools import combinations
+from operator import mul
 from typing import Any
 
 import networkx as nx
@@ -19,7 +21,129 @@ from support.random_networks import full_joint, random_network
 
 from ldpstats import BayesianNetwork, Domain, LdpstatsError
 from ldpstats.conformance.requirements import FALSE_FAILURE_RATE
-from ldpstats.networks.bayesian_network import rescaled
+from ldpstats.networks.bayesian_network import cell_numbers, drawn, rescaled
+
+OF_PGMPY = Domain({"d": ["u", "v"], "b": [3, 1, 2], "a": [True, False], "c": ["x", "y", "z"]})
+PARENTS_THERE = {"a": (), "b": ("a",), "c": ("b", "a"), "d": ("c",)}
+
+
+def test_pgmpy_has_the_same_network_and_the_same_categories() -> None:
+    network = random_network(OF_PGMPY, PARENTS_THERE)
+    model = network.to_pgmpy()
+    assert model.check_model()
+    assert set(model.edges()) == set(network.edges)
+    assert {name: tuple(states) for name, states in model.states.items()} == dict(OF_PGMPY.categories)
+    assert [[type(one) for one in model.states[name]] for name in "ab"] == [[bool, bool], [int, int, int]]
+    found = reduce(mul, [one.to_factor() for one in model.get_cpds()])
+    found.marginalize(["a", "c"])
+    expected = np.array([[found.get_value(d=d, b=b) for b in (3, 1, 2)] for d in ("u", "v")])
+    np.testing.assert_allclose(network.joint(["d", "b"]), expected, atol=1e-14)
+    assert BayesianNetwork.from_pgmpy(model) == network
+
+
+def pgmpy_pair(states: list[Any], sums: float = 1.0) -> Any:
+    from pgmpy.factors.discrete import TabularCPD
+    from pgmpy.models import DiscreteBayesianNetwork
+
+    model = DiscreteBayesianNetwork([("a", "b")])
+    own = TabularCPD("a", 2, [[0.2], [sums - 0.2]], state_names={"a": ["x", "y"]})
+    given = TabularCPD("b", 2, [[0.1, 0.6], [0.9, 0.4]], ["a"], [2], {"b": [0, 1], "a": states})
+    model.add_cpds(own, given)
+    return model
+
+
+def test_pgmpys_tables_are_read_by_category() -> None:
+    """Where a child lists its parent's categories in another order, its columns have that order."""
+    plain, turned = (BayesianNetwork.from_pgmpy(pgmpy_pair(states)) for states in (["x", "y"], ["y", "x"]))
+    assert plain.tables["b"].tolist() == [[0.1, 0.6], [0.9, 0.4]]
+    assert turned.tables["b"].tolist() == [[0.6, 0.1], [0.4, 0.9]]
+    assert plain.domain == turned.domain == Domain({"a": ["x", "y"], "b": [0, 1]})
+
+
+def test_coarsely_rounded_probabilities_are_rescaled_and_fine_ones_kept() -> None:
+    coarse = BayesianNetwork.from_pgmpy(pgmpy_pair(["x", "y"], 0.995)).tables["a"]
+    np.testing.assert_allclose(coarse, [0.2 / 0.995, 0.795 / 0.995], rtol=1e-15)
+    fine = BayesianNetwork.from_pgmpy(pgmpy_pair(["x", "y"], 1 - 5e-7)).tables["a"]
+    assert fine.tolist() == [0.2, 1 - 5e-7 - 0.2]
+    with pytest.raises(LdpstatsError, match=r"'a' that add up to 0\.98"):
+        BayesianNetwork.from_pgmpy(pgmpy_pair(["x", "y"], 0.98))
+
+
+def test_tables_with_gaps_are_refused() -> None:
+    """As other programs estimate them, where nobody had such parents."""
+    model = pgmpy_pair(["x", "y"])
+    for hole in (np.nan, 0.0, np.inf):
+        model.get_cpds("b").values[:, 1] = hole  # noqa: PD011, of pgmpy
+        with pytest.raises(LdpstatsError, match="'b' that add up to"):
+            BayesianNetwork.from_pgmpy(model)
+
+
+def test_other_models_are_refused() -> None:
+    from pgmpy.models import DiscreteBayesianNetwork
+
+    bare = DiscreteBayesianNetwork([("a", "b")])
+    for model, part in (
+        (bare, "'a', 'b'"),
+        (None, "NoneType"),
+        (random_network(OF_PGMPY, PARENTS_THERE), "BayesianNetwork"),
+        (nx.DiGraph([("a", "b")]), "DiGraph"),
+        (pgmpy_pair(["x", "z"]), "'z'"),
+    ):
+        with pytest.raises(LdpstatsError) as error:
+            BayesianNetwork.from_pgmpy(model)
+        assert_tells(error, part)
+    more = pgmpy_pair(["x", "y"])
+    more.remove_edge("a", "b")
+    with pytest.raises(LdpstatsError):
+        BayesianNetwork.from_pgmpy(more)
+
+
+LAWS = np.array([[0.2, 0.3, 0.5], [1.0, 0.0, 0.0], [0.0, 0.9, 0.1], [0.0, 0.0, 1.0]])
+
+
+def test_every_row_has_the_law_of_its_distribution() -> None:
+    rows = np.arange(4).repeat(100_000)
+    found = drawn(LAWS, rows, np.random.default_rng(4)).reshape(4, -1)
+    for law, own in zip(LAWS, found, strict=True):
+        seen = np.bincount(own, minlength=3)
+        assert not seen[law == 0].any()
+        if np.sum(law > 0) > 1:
+            assert chisquare(seen[law > 0], law[law > 0] * own.size).pvalue > FALSE_FAILURE_RATE
+
+
+class Fixed(np.random.Generator):
+    """A generator whose uniform numbers are given."""
+
+    def __init__(self, numbers: list[float]) -> None:
+        super().__init__(np.random.PCG64(0))
+        self.numbers = np.array(numbers)
+
+    def random(self, *_: object, **__: object) -> np.ndarray:
+        return self.numbers
+
+
+@pytest.mark.parametrize(
+    ("law", "expected"),
+    [
+        ([0.5, 0.5, 0.0], [0, 1, 1]),
+        ([0.0, 0.5, 0.5], [1, 2, 2]),
+        ([0.0, 0.5, 0.4999999], [1, 2, 2]),
+        ([0.5, 0.4999999, 0.0], [0, 1, 1]),
+        ([0.5, 0.5000001, 0.0], [0, 1, 1]),
+        ([0.1] * 10 + [0.0], [0, 5, 9]),
+    ],
+)
+def test_what_has_no_probability_is_not_drawn_at_the_ends_either(law: list[float], expected: list[int]) -> None:
+    """Also where printed probabilities, or rounded sums, miss one."""
+    found = drawn(np.array([law]), np.zeros(3, dtype=int), Fixed([0.0, 0.5, 1 - 2**-53]))
+    assert found.tolist() == expected
+
+
+def test_cells_are_numbered_as_numpy_has_them() -> None:
+    codes = np.argwhere(np.ones((2, 3, 4)))
+    assert cell_numbers(codes, (2, 3, 4)).tolist() == list(range(24))
+    assert cell_numbers(codes[:, :0], ()).tolist() == [0] * 24
+
 
 DOMAIN = Domain({"d": ["u", "v"], "b": [3, 1, 2], "a": [True, False], "c": ["x", "y", "z"]})
 PARENTS = {"a": (), "b": ("a",), "c": ("b", "a"), "d": ("c",)}
@@ -86,8 +210,9 @@ def test_intermediate_tables_that_are_too_large_are_refused() -> None:
     }
     tables = {one: np.full((2,) * (1 + len(own)), 0.5) for one, own in parents.items()}
     network = BayesianNetwork(Domain({one: [0, 1] for one in parents}), parents, tables)
-    with pytest.raises(LdpstatsError, match="summing 'v"):
-        network.joint([name(side - 1, side - 1)])
+    for asked in (network.joint, network.query):
+        with pytest.raises(LdpstatsError, match="summing 'v"):
+            asked([name(side - 1, side - 1)])
 
 
 def test_records_have_the_joint_law() -> None:

@@ -1,21 +1,143 @@
-"""Hill climbing: the best network without noise, constraints, and nothing that depends on an order."""
+"""Hill climbing and its score: known networks, noise, and what is refused."""
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import combinations, permutations, product
 
 import networkx as nx
 import numpy as np
 import pytest
+from scipy.stats import binom
 from support.colliders import COLLIDER, collected, turned
 from support.hash_seeds import printed_under_hash_seeds
 
 from ldpstats import Domain, NotIdentifiedError, ProductDomain, SampledGroups
+from ldpstats.conformance.requirements import FALSE_FAILURE_RATE
 from ldpstats.datasets import network
 from ldpstats.networks.asked_together import AskedTogether
-from ldpstats.networks.family_score import FamilyScores
-from ldpstats.networks.hill_climbing import hill_climb
+from ldpstats.networks.hill_climbing import FamilyScores, fitted_to_faces, hill_climb, total_correlation, with_faces
 from ldpstats.networks.structure import EdgeConstraints
+from ldpstats.tables import TableSet
+
+FAMILIES = [
+    ("education", ("age",)),
+    ("age", ("sex",)),
+    ("education", ("age", "sex")),
+    ("transport", ("occupation", "residence")),
+    ("age", ("education", "sex", "residence")),
+]
+
+
+def test_without_noise_it_is_the_bayesian_information_criterion_of_pgmpy() -> None:
+    from pgmpy.structure_score import BIC
+
+    frame = network("survey").sample(50_000, rng=1)
+    tables = ProductDomain(network("survey").domain, epsilon=60.0).simulate(frame, rng=1)
+    ours, theirs = FamilyScores(AskedTogether(tables), 0.5), BIC(frame.astype(str))
+    for name, parents in FAMILIES:
+        expected = (theirs.local_score(name, parents) - theirs.local_score(name, ())) / len(frame)
+        assert ours.family(name, parents) == pytest.approx(expected, rel=2e-4, abs=1e-6)
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 4.0])
+def test_equivalent_networks_have_the_same_score(epsilon: float) -> None:
+    domain = Domain({"a": [*"xyz"], "b": ["yes", "no"], "c": [*"uv"]})
+    tables = SampledGroups(domain, epsilon=epsilon, k=3).simulate(np.arange(1, 13) * 100, rng=1)
+    scores = FamilyScores(AskedTogether(tables), 0.05)
+    complete = [
+        sum(scores.family(name, order[:place]) for place, name in enumerate(order)) for order in permutations("abc")
+    ]
+    assert complete == pytest.approx([complete[0]] * 6, abs=1e-12)
+    assert scores.family("a", "b") == scores.family("b", "a")
+
+
+def test_a_family_that_was_never_asked_together_is_worth_nothing_at_all() -> None:
+    domain = Domain({name: ["yes", "no"] for name in "abc"})
+    scores = FamilyScores(AskedTogether(SampledGroups(domain, epsilon=4.0).simulate(np.full(8, 1000), rng=1)), 0.05)
+    assert scores.family("a", ("b", "c")) == -np.inf
+    assert scores.family("a", ()) == 0.0
+    assert np.isfinite(scores.family("a", ("b",)))
+
+
+def test_no_order_of_attributes_categories_or_tables_matters() -> None:
+    domain = Domain({"a": [*"xyz"], "b": ["yes", "no"], "c": [*"uv"], "d": [*"rst"]})
+    frame = domain.decode(np.random.default_rng(3).integers(0, [3, 2, 2, 3], (20_000, 4)))
+    tables = SampledGroups(domain, epsilon=4.0, k=3).collect(frame, rng=1)
+    ours, theirs = (FamilyScores(AskedTogether(one), 0.05) for one in (tables, turned(tables)))
+    for size in (2, 3):
+        for group in combinations("abcd", size):
+            assert ours.worth(group) == pytest.approx(theirs.worth(group[::-1]), abs=1e-10)
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 2.0])
+def test_independent_attributes_are_seldom_worth_joining(epsilon: float) -> None:
+    """Of 40 sets, those in which any of ten pairs is worth joining: at a level of .05 in each."""
+    domain = Domain({"a": [*"xy"], "b": [*"uvw"], "c": [*"rs"], "d": [*"pqt"], "e": [*"kl"]})
+    margins = [[0.5, 0.5], [0.2, 0.3, 0.5], [0.1, 0.9], [0.3, 0.3, 0.4], [0.05, 0.95]]
+    people = np.ones(1)
+    for margin in margins:
+        people = np.kron(people, margin)
+    protocol, wrong = SampledGroups(domain, epsilon=epsilon), 0
+    for seed in range(40):
+        tables = protocol.simulate((people * 50_000).round().astype(int), rng=seed)
+        scores = FamilyScores(AskedTogether(tables), 0.05)
+        wrong += any(scores.worth(pair) > 0 for pair in combinations("abcde", 2))
+    assert wrong <= 11  # more with probability 4e-7
+
+
+def test_total_correlation_is_the_difference_of_entropies() -> None:
+    cells = np.random.default_rng(1).dirichlet(np.ones(12)).reshape(2, 3, 2)
+    entropies = [
+        -(margin * np.log(margin)).sum() for margin in (cells.sum((1, 2)), cells.sum((0, 2)), cells.sum((0, 1)))
+    ]
+    assert total_correlation(cells) == pytest.approx(sum(entropies) + (cells * np.log(cells)).sum())
+    assert total_correlation(np.array([0.3, 0.7])) == 0.0
+
+
+def test_a_table_with_given_faces_has_the_interaction_that_is_estimated() -> None:
+    numbers = np.random.default_rng(2)
+    cells, other = (numbers.dirichlet(np.full(12, 20.0)).reshape(2, 3, 2) for _ in range(2))
+    faces = [other.sum(axis=axis) for axis in range(3)]
+    for found in (fitted_to_faces(cells, faces), with_faces(cells, faces)):
+        for axis, face in enumerate(faces):
+            assert found.sum(axis=axis) == pytest.approx(face, abs=1e-8)
+    # a table that has these faces is left as it is
+    assert with_faces(other, faces) == pytest.approx(other, abs=1e-9)
+    # what changes the faces alone changes nothing
+    nearest = fitted_to_faces(np.ones((2, 3, 2)), faces)
+    changed = cells + nearest * numbers.normal(0, 0.01, (2, 3, 1)) + nearest * numbers.normal(0, 0.01, (1, 3, 2))
+    assert with_faces(changed, faces) == pytest.approx(with_faces(cells, faces), abs=1e-9)
+
+
+def test_of_two_attributes_it_is_the_deviation_from_the_product_of_margins() -> None:
+    first, second = np.array([0.5, 0.2, 0.3]), np.array([0.4, 0.6])
+    estimate = np.array([[0.3, 0.25], [0.05, 0.14], [0.08, 0.18]])
+    of_rows, of_columns = np.eye(3) - first[:, None], np.eye(2) - second[:, None]
+    expected = np.outer(first, second) + of_rows @ estimate @ of_columns.T
+    assert with_faces(estimate, [second, first]) == pytest.approx(expected, abs=1e-9)
+
+
+def test_nearly_empty_categories_are_seldom_worth_joining() -> None:
+    domain = Domain({name: [*"wxyz"] for name in "abcde"})
+    people = np.ones(1)
+    for _ in domain.names:
+        people = np.kron(people, [0.997, 0.001, 0.001, 0.001])
+    protocol, runs, rng = SampledGroups(domain, epsilon=3.0, mechanism="grr"), 100, np.random.default_rng(1)
+    wrong = 0
+    for _ in range(runs):
+        tables = protocol.simulate(rng.multinomial(20_000, people), rng=rng)
+        scores = FamilyScores(AskedTogether(tables), 0.05)
+        wrong += any(scores.worth(pair) > 0 for pair in combinations("abcde", 2))
+    assert wrong <= binom.isf(FALSE_FAILURE_RATE, runs, 0.05)
+
+
+def test_the_level_of_a_pair_is_shared_by_all_pairs_of_the_domain() -> None:
+    domain, wider = (Domain({name: ["x", "y"] for name in names}) for names in ("ab", "abcd"))
+    tables = SampledGroups(domain, epsilon=1.0).simulate(np.array([400, 100, 100, 400]), rng=1)
+    few, many = AskedTogether(tables), AskedTogether(TableSet(wider, tables.tables, tables.privacy))
+    assert FamilyScores(many, 0.05).worth("ab") == pytest.approx(FamilyScores(few, 0.05 / 6).worth("ab"), rel=1e-12)
+    assert FamilyScores(many, 0.05).worth("ab") < FamilyScores(few, 0.05).worth("ab")
+
 
 FREE = EdgeConstraints()
 

@@ -1,13 +1,30 @@
-"""Interactions: correlations of orthonormal functions, which a chain multiplies and which make up φ²."""
+"""Interactions of two attributes, the structure of their errors, and what empirical Bayes leaves of them."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from numpy.linalg import svd
+from scipy.stats import entropy, ortho_group
 
+import ldpstats as ldp
+from ldpstats import Domain
 from ldpstats.arrays import FloatArray, kronecker
-from ldpstats.networks.interactions import Interactions, cells_of, interactions_of, orthonormal_functions
+from ldpstats.networks import pair_estimates
+from ldpstats.networks.interactions import (
+    ErrorAxes,
+    Interactions,
+    cells_of,
+    even_law,
+    information_of,
+    interactions_of,
+    orthonormal_functions,
+    plug_in_information,
+    posteriors,
+    within_components,
+)
+from ldpstats.networks.pair_estimates import PairSources
+from ldpstats.networks.pair_evidence import PairEvidence
 
 
 def law(seed: int, rows: int, columns: int) -> FloatArray:
@@ -73,3 +90,124 @@ def test_products_of_matrices_are_numpys() -> None:
     rng = np.random.default_rng(7)
     one, other = rng.normal(size=(5, 2, 3)), rng.normal(size=(5, 4, 2))
     assert np.allclose(kronecker(one, other), [np.kron(*both) for both in zip(one, other, strict=True)])
+
+
+DOMAIN = Domain({"a": [*"uvwxyz"], "b": [*"xyz"], "c": [*"xy"], "d": [*"vwxyz"]})
+PEOPLE = np.random.default_rng(1).multinomial(5000, np.random.default_rng(2).dirichlet(np.full(180, 0.3)))
+COLLECTIONS = {
+    "grr": ldp.SampledGroups(DOMAIN, epsilon=2.0, mechanism="grr"),
+    "oue": ldp.SampledGroups(DOMAIN, epsilon=2.0, mechanism="oue"),
+    "olh": ldp.SampledGroups(DOMAIN, epsilon=1.0, mechanism="olh"),
+    "hardly any noise": ldp.SampledGroups(DOMAIN, epsilon=12.0),
+    "some pairs": ldp.SampledGroups(DOMAIN, epsilon=3.0, groups=[("a", "b"), ("c", "a"), ("d", "b")]),
+    "triples": ldp.SampledGroups(DOMAIN, k=3, epsilon=3.0),
+    "whole view": ldp.WholeView(DOMAIN, epsilon=6.0),
+}
+
+
+@pytest.mark.parametrize("name", COLLECTIONS)
+@pytest.mark.parametrize("few", [0, 5])
+def test_evidence_by_structure_is_that_by_whole_covariances(
+    name: str, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pair_estimates, "_FEW", few)  # so that structure is used for tables of that many interactions
+    tables = COLLECTIONS[name].simulate(PEOPLE, rng=1)
+    laws = {id(part.law): part.law for pool in PairSources.of(DOMAIN, tables).pools.values() for part in pool.parts}
+    assert all(law.even is not None for law in laws.values())
+    found = [PairEvidence.of(tables), *PairEvidence.of(tables).redrawn(2, rng=1)]
+    monkeypatch.setattr(pair_estimates, "even_law", lambda _: None)
+    whole = [PairEvidence.of(tables), *PairEvidence.of(tables).redrawn(2, rng=1)]
+    for one, other in zip(found, whole, strict=True):
+        for figure in ("information", "shrunken", "pvalue"):
+            assert np.allclose(getattr(one, figure), getattr(other, figure), rtol=1e-9, atol=1e-14)
+        for own, same in zip(one.interactions, other.interactions, strict=True):
+            assert np.allclose(own.correlations, same.correlations, rtol=1e-9, atol=1e-12)
+            assert np.allclose(own.covariance, same.covariance, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["grr", "oue", "olh", "triples"])
+def test_an_even_law_is_that_of_the_estimates(name: str) -> None:
+    sources = PairSources.of(DOMAIN, COLLECTIONS[name].simulate(PEOPLE, rng=1))
+    for pool in [*sources.pools.values(), *sources.shown.values()]:
+        shares = np.random.default_rng(3).dirichlet(np.ones(pool.domain.size()))
+        own, rise, common, slope, square = pool.even
+        expected = common + slope * (shares[:, None] + shares) - square * np.outer(shares, shares)
+        assert np.allclose(pool.covariance(shares), expected + np.diag(own + rise * shares), rtol=1e-12, atol=1e-18)
+
+
+def test_reports_that_treat_cells_differently_have_no_even_law() -> None:
+    tables = ldp.RRBA(DOMAIN, k=2, p=0.5, block_size=250).simulate(PEOPLE, rng=1)
+    assert even_law(tables["a", "b"].blocks) is None
+    assert even_law(tables["a", "b"].blocks[1:2]) is None
+
+
+def shrunken(interactions: list[Interactions]) -> tuple[Interactions, ...]:
+    """Return the posteriors of pairs, each given in several sets of tables."""
+    axes = [
+        ErrorAxes.of_interactions(Interactions(one.correlations[None], one.covariance[None])) for one in interactions
+    ]
+    found = zip(axes, posteriors(axes), strict=True)
+    return tuple(
+        Interactions(mean[0], within_components(one[0, 0], shares[0, 0])[None]) for one, (mean, shares) in found
+    )
+
+
+def seen(correlations: FloatArray, variance: float) -> list[Interactions]:
+    """Return interactions of pairs of binary attributes, in one set of tables."""
+    return [Interactions(np.array([[[one]]]), np.array([[[variance]]])) for one in correlations]
+
+
+def means(found: tuple[Interactions, ...]) -> FloatArray:
+    return np.array([one.correlations.item() for one in found])
+
+
+def test_what_is_known_without_noise_is_kept() -> None:
+    correlations = np.array([0.5, -0.2, 0.01, 0.0])
+    assert means(shrunken(seen(correlations, 1e-12))) == pytest.approx(correlations, abs=1e-6)
+
+
+def test_noise_alone_is_shrunk_to_next_to_nothing_and_what_stands_out_is_not() -> None:
+    noise = np.random.default_rng(1).normal(0, 0.05, 200)
+    found = means(shrunken(seen(np.append(noise, 0.6), 0.05**2)))
+    assert np.abs(found[:-1]).max() < 0.05
+    assert np.abs(found[:-1]).mean() < 0.1 * np.abs(noise).mean()
+    assert found[-1] == pytest.approx(0.6, abs=0.03)
+
+
+def test_the_order_of_pairs_and_of_sets_changes_nothing() -> None:
+    rng = np.random.default_rng(2)
+    both = [Interactions(rng.normal(0, 0.1, (2, 1, 2)), np.tile(0.01 * np.eye(2), (2, 1, 1))) for _ in range(9)]
+    found, turned = shrunken(both), shrunken(both[::-1])[::-1]
+    alone = shrunken([Interactions(one.correlations[1:], one.covariance[1:]) for one in both])
+    for one, same, again in zip(found, turned, alone, strict=True):
+        assert np.allclose(one.correlations, same.correlations)
+        assert np.allclose(one.correlations[1], again.correlations[0])
+
+
+def test_the_choice_of_functions_changes_nothing() -> None:
+    rng = np.random.default_rng(3)
+    turn = ortho_group.rvs(4, random_state=rng)
+    root = rng.normal(0, 0.05, (4, 4))
+    values = rng.normal(0, 0.1, (1, 2, 2))
+    others = seen(np.array([0.1, 0.3]), 0.01)
+    plain = shrunken([Interactions(values, (root @ root.T)[None]), *others])[0]
+    rotated = (values.reshape(1, 4) @ turn).reshape(1, 2, 2)
+    other = shrunken([Interactions(rotated, (turn.T @ root @ root.T @ turn)[None]), *others])[0]
+    assert np.allclose(other.correlations.reshape(1, 4), plain.correlations.reshape(1, 4) @ turn)
+    assert np.allclose(other.covariance, turn.T @ plain.covariance @ turn)
+
+
+def test_information_is_that_of_the_table_made_proper() -> None:
+    margins = np.array([[0.5, 0.5]]), np.array([[0.5, 0.5]])
+    found = information_of(np.array([[[0.6]]]), *margins)
+    assert found.item() == pytest.approx(entropy([0.4, 0.1, 0.1, 0.4], [0.25] * 4))
+    impossible = information_of(np.array([[[1.7]]]), *margins)
+    assert impossible.item() == pytest.approx(np.log(2))
+
+
+def test_plug_in_information_is_never_negative() -> None:
+    margins = np.random.default_rng(4).dirichlet(np.ones(5), size=(50, 2))
+    independent = margins[:, 0, :, None] * margins[:, 1, None, :]
+    found = plug_in_information(independent)
+    assert found.min() >= 0
+    assert found.max() < 1e-14

@@ -14,7 +14,7 @@ from support.spoken import spoken
 
 import ldpstats as ldp
 from ldpstats.envelope import sealed
-from ldpstats.networks.edge_confidence import averaging_threshold
+from ldpstats.networks.pair_evidence import averaging_threshold
 from ldpstats.networks.structure import EdgeConstraints, Separation, Structure
 
 DOMAIN = ldp.Domain({"rain": ["yes", "no"], "lawn": ["wet", "dry"], "hose": ["on", "off"], "pipe": [1, 2, 3]})

@@ -15,8 +15,8 @@ from support.hash_seeds import printed_under_hash_seeds
 
 import ldpstats as ldp
 from ldpstats.datasets import network
-from ldpstats.networks.equivalence import cpdag_of, v_structures
 from ldpstats.networks.learning import NETWORK_METHODS
+from ldpstats.networks.orientation import cpdag_of, v_structures
 from ldpstats.networks.pair_evidence import PairEvidence
 from ldpstats.questions import Question
 

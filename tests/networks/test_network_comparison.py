@@ -17,7 +17,7 @@ from support.random_networks import random_network
 
 from ldpstats import BayesianNetwork, Domain, LdpstatsError, SampledGroups, compare_networks, learn_network, load
 from ldpstats.datasets import NETWORKS, network
-from ldpstats.networks.equivalence import cpdag_of
+from ldpstats.networks.orientation import cpdag_of
 
 DOMAIN = Domain({"a": ["x", "y"], "b": [0, 1, 2], "c": [True, False], "d": ["p", "q", "r"]})
 

@@ -1,4 +1,4 @@
-"""Constraints on edges: what is taken, in the order of the domain, and what no network can meet."""
+"""Constraints of a user on the edges of a network: checked, and put into the order of the domain."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ldpstats import Domain, LdpstatsError
-from ldpstats.networks.constraints import checked_constraints
+from ldpstats.networks.structure import checked_constraints
 
 DOMAIN = Domain({name: ["yes", "no"] for name in "dabc"})
 

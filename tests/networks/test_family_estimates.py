@@ -1,4 +1,4 @@
-"""Smoothed rows: what they are averaged with, for how many respondents that counts, and rows without any."""
+"""Smoothed rows of families: variances by the delta method, the weight of a margin, and corners."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ldpstats.arrays import FloatArray
-from ldpstats.networks.smoothed_rows import SmoothedRows, spread_of
+from ldpstats.networks.family_estimates import SmoothedRows, spread_of
 
 
 def sampled(cells: FloatArray, n: int) -> SmoothedRows:
