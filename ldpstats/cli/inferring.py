@@ -51,7 +51,10 @@ def test(
 
     Ends with 0, also where independence is rejected.
     """
-    _check_test(attributes, given, alone=adjust is None and alpha is None)
+    if len(attributes) == 1 or (given and len(attributes) != 2):
+        raise click.UsageError("Name two attributes (or more without --given), or none for all pairs.")
+    if attributes and not (adjust is None and alpha is None):
+        raise click.UsageError("--adjust and --alpha are for the tests of all pairs.")
     found = saved_tables(tables)
     result: Any
     if attributes:
@@ -59,13 +62,6 @@ def test(
     else:
         result = _tests_of_pairs(found, method, adjust or _ADJUST, _ALPHA if alpha is None else alpha)
     pipes.tell(result.summary(), result.to_dict(), as_json=as_json)
-
-
-def _check_test(attributes: tuple[str, ...], given: tuple[str, ...], *, alone: bool) -> None:
-    if len(attributes) == 1 or (given and len(attributes) != 2):
-        raise click.UsageError("Name two attributes (or more without --given), or none for all pairs.")
-    if attributes and not alone:
-        raise click.UsageError("--adjust and --alpha are for the tests of all pairs.")
 
 
 def _test_of(tables: TableSet, attributes: tuple[str, ...], given: tuple[str, ...], method: Any) -> HypothesisResult:
