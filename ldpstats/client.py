@@ -1100,17 +1100,7 @@ def _asked_group(asked: Questionnaire, known: Mapping[object, int], group: _Name
     sizes = tuple(len(one.categories) for one in attributes)
     if told.k != prod(sizes):
         raise ClientError(f"{told.k} fakes for {prod(sizes)} cells", "a fake for every cell")
-    _refuse_broken_promise(asked, told)
-    return AskedGroup(places, sizes, None, told)
-
-
-def _compared(attribute: Attribute) -> object:
-    """Return what only the same attribute has: 1 and true are equal in Python alone."""
-    return attribute.name, tuple((_kind(category), category) for category in attribute.categories)
-
-
-def _refuse_broken_promise(asked: Questionnaire, told: FakeOrTruth) -> None:
-    """Refuse more truth than promised, fakes below the floor, and answers that nobody else can give."""
+    # more truth than promised, fakes below the floor, and answers that nobody else can give
     assert asked.truth is not None  # it sends queries
     rarest, least = min(told.fake), asked.floor // told.k
     advice = "Nothing was answered: the query tells more than the file promises."
@@ -1122,6 +1112,12 @@ def _refuse_broken_promise(asked: Questionnaire, told: FakeOrTruth) -> None:
     if rarest < least:
         allowed = f"at least {least} / 2^64, by the promised floor"
         raise ClientError(f"a query with a fake of probability {rarest} / 2^64", allowed, advice)
+    return AskedGroup(places, sizes, None, told)
+
+
+def _compared(attribute: Attribute) -> object:
+    """Return what only the same attribute has: 1 and true are equal in Python alone."""
+    return attribute.name, tuple((_kind(category), category) for category in attribute.categories)
 
 
 class _Named:
