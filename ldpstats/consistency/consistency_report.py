@@ -208,9 +208,11 @@ class ConsistencyReport(Result):
         """Return what disagreed and what was moved, the tables that were moved the most, and what it rests on."""
         moved = self.tables.sort_values("moved", ascending=False, kind="stable").head(_SHOWN)
         rows = [_line(row) for row in moved.itertuples()]
+        more = len(self.tables) - _SHOWN
+        title = f"Moved the most; to_frame() has {more} more" if more > 0 else "Tables, those moved the most first"
         return Summary(
             f"Consistency of {len(self.tables)} tables{simulation(self.simulated, self.n)}",
-            (panel_of_facts(self._facts()), panel_of_figures(_HEADERS, rows, self._most_moved())),
+            (panel_of_facts(self._facts()), panel_of_figures(_HEADERS, rows, title)),
             tuple(self._sentences()),
         )
 
@@ -236,10 +238,6 @@ class ConsistencyReport(Result):
         if not self.df:
             return _SAME_REPORTS if self.furthest else "none: no two tables share an attribute"
         return f"χ² = {self.statistic:.4g}, df = {self.df}, p = {pvalue_in_words(self.pvalue)}"
-
-    def _most_moved(self) -> str:
-        more = len(self.tables) - _SHOWN
-        return f"Moved the most; to_frame() has {more} more" if more > 0 else "Tables, those moved the most first"
 
     def _sentences(self) -> Iterator[str]:
         if self.pvalue is not None and self.df:
