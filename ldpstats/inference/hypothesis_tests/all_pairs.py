@@ -109,7 +109,7 @@ def independence_tests(
             tested += found
             bar.update(len(found))
     tables.channel_fit()  # of all at once; each keeps its own
-    doubtful = [_is_implausible(table, len(pairs)) for stack in stacks for table in stack]
+    doubtful = [min(1.0, len(pairs) * table.channel_fit().pvalue) < LEVEL for stack in stacks for table in stack]
     decided = _decided(tested, doubtful, alpha, adjust)
     return IndependenceTests(
         pairs=tuple(sorted(decided, key=lambda pair: (math.isnan(pair.pvalue), pair.pvalue, -pair.statistic))),
@@ -135,10 +135,6 @@ def _refuse_too_few_draws(pvalue: PValue, tests: int, alpha: float, adjust: str)
             f"at least {math.ceil(tests / alpha) - 1:,}",
             "'auto' draws as many as are needed.",
         )
-
-
-def _is_implausible(table: Table, tests: int) -> bool:
-    return min(1.0, tests * table.channel_fit().pvalue) < LEVEL
 
 
 def _pooled_margins(tables: TableSet) -> dict[str, list[FloatArray]]:
