@@ -131,7 +131,9 @@ def read_header(text: str | bytes, name: str) -> tuple[Header, dict[str, Any]]:
         plain = read_json(text if isinstance(text, str) else text.decode())
         if not isinstance(plain, dict):
             raise TypeError("no object")
-        newer = _newer(plain)
+        # a version that only later programs know
+        version = plain.get("version")
+        newer = version if type(version) is int and version > VERSION else 0
         header = None if newer else _header_of(plain)
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise damaged(name, f"its header cannot be read: {shortened(str(error), 200)}") from error
@@ -185,12 +187,6 @@ def domain_fingerprint(protocol: LocalProtocol) -> str:
     protocol : LocalProtocol
     """
     return f"d{hashlib.sha256(protocol.domain.to_json().encode()).hexdigest()[:12]}"
-
-
-def _newer(plain: Mapping[str, Any]) -> int:
-    """Return a version that only later programs know; 0 for all others."""
-    version = plain.get("version")
-    return version if type(version) is int and version > VERSION else 0
 
 
 def _header_of(plain: Mapping[str, Any]) -> tuple[Header, dict[str, Any]]:

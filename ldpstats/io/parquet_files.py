@@ -193,7 +193,13 @@ class ParquetSource:
             raise damaged(name, f"its header takes {len(said):,} bytes, and not up to {LARGEST_HEADER:,}")
         self.header, more = read_header(said, name)
         refuse_other_columns(columns, name)
-        self._groups = _checked_groups(more, name)
+        groups = more.get("groups")
+        if set(more) != {"groups"} or not isinstance(groups, list):
+            raise damaged(name, "its header says nothing about its row groups")
+        proper = all(isinstance(one, list) and len(one) == 2 and type(one[0]) is int and one[0] > 0 for one in groups)
+        if not proper:
+            raise damaged(name, f"its row groups are {shortened(groups)}")
+        self._groups = [(n, digits) for n, digits in groups]
         self.identity, self.size = self.header.collection, sum(n for n, _ in self._groups)
         self._refuse_other_groups()
 
@@ -363,16 +369,6 @@ def _ragged(column: pa.Array) -> Ragged:
     places = np.frombuffer(offsets, dtype=np.int32)[column.offset : column.offset + len(column) + 1].astype(np.int64)
     raw = np.frombuffer(data, dtype=np.uint8) if data is not None else np.zeros(0, dtype=np.uint8)
     return Ragged(raw, places[:-1], places[1:])
-
-
-def _checked_groups(said: dict[str, Any], name: str) -> list[tuple[int, str]]:
-    groups = said.get("groups")
-    if set(said) != {"groups"} or not isinstance(groups, list):
-        raise damaged(name, "its header says nothing about its row groups")
-    proper = all(isinstance(one, list) and len(one) == 2 and type(one[0]) is int and one[0] > 0 for one in groups)
-    if not proper:
-        raise damaged(name, f"its row groups are {shortened(groups)}")
-    return [(n, digits) for n, digits in groups]
 
 
 @contextmanager
