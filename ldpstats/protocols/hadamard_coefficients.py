@@ -113,22 +113,18 @@ def _parities(domain: Domain, k: int, mechanism: Mechanism) -> Iterator[Asked]:
         for masks in product(*(range(1, 1 << widths[name]) for name in attributes)):
             marked = zip(attributes, masks, strict=True)
             names = tuple(f"{name}[{mask:0{widths[name]}b}]" for name, mask in marked)
-            yield Asked(names, _parity(Question.of(domain, attributes), masks), mechanism)
+            question = Question.of(domain, attributes)
+            parities = [
+                np.bitwise_count(np.arange(categories) & mask) % 2
+                for categories, mask in zip(question.shape, masks, strict=True)
+            ]
+            yield Asked(names, question.coarsened(reduce(np.bitwise_xor.outer, parities).ravel()), mechanism)
 
 
 def _subsets(names: Sequence[str], most: int | None = None) -> Iterator[Group]:
     """Return the nonempty sets of so many names at most, the smallest first."""
     sizes = range(1, (most or len(names)) + 1)
     return (chosen for size in sizes for chosen in combinations(names, size))
-
-
-def _parity(question: Question, masks: Sequence[int]) -> Question:
-    """Ask for the parity of the bits in the masks, one for every attribute."""
-    parities = [
-        np.bitwise_count(np.arange(categories) & mask) % 2
-        for categories, mask in zip(question.shape, masks, strict=True)
-    ]
-    return question.coarsened(reduce(np.bitwise_xor.outer, parities).ravel())
 
 
 def _refuse_large(domain: Domain, groups: Sequence[Group]) -> None:

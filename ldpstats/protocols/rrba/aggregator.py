@@ -207,7 +207,11 @@ class Aggregator(Owned, Saveable):
         read._made = read._reserved = at_least(body["made"], 0, "made")
         # a later query is signed with a new key, so that none is taken for one that was made since
         read._keys = [*_read_keys(body["keys"], read._made), (read._made, secrets.token_bytes(_SECRET_BYTES))]
-        read._answered = _read_answered(body["answered"], read._made)
+        # a bit for each query
+        bits = np.unpackbits(np.frombuffer(bytes.fromhex(body["answered"]), dtype=np.uint8))
+        if bits.size != -(-read._made // 8) * 8 or bits[read._made :].any():
+            raise ValueError(f"{bits.size} marks of answers to {read._made} queries")
+        read._answered = bytearray(bits[: read._made].tobytes())
         for series, blocks in zip(read._series, body["series"], strict=True):
             series.restore([UnitBlock.from_dict(block) for block in blocks])
         read._refuse_contradictions()
@@ -434,14 +438,6 @@ def _read_keys(plain: list[list[Any]], made: int) -> list[tuple[int, bytes]]:
     if firsts[0] != 0 or firsts != sorted(set(firsts)) or firsts[-1] > made:
         raise ValueError(f"keys from the queries {one_line(firsts)} on, of {made}")
     return [key for key in keys if key[0] < made]
-
-
-def _read_answered(text: str, made: int) -> bytearray:
-    """Read which of the queries were answered, a bit for each."""
-    bits = np.unpackbits(np.frombuffer(bytes.fromhex(text), dtype=np.uint8))
-    if bits.size != -(-made // 8) * 8 or bits[made:].any():
-        raise ValueError(f"{bits.size} marks of answers to {made} queries")
-    return bytearray(bits[:made].tobytes())
 
 
 def _group_queries(domain: Domain, series: Series) -> tuple[GroupQuery, ...]:

@@ -480,7 +480,13 @@ class RRBA(SavedProtocol):
         """Send every block through its series, so that fakes follow from the rows before it."""
         series, places = self.series(), iter(range(len(rows)))
         of_unit = [[next(places) for _ in unit] for unit in self._units]
-        self._refuse_imbalance([int(rows[own[0]][0].sum()) for own in of_unit])
+        sizes = [int(rows[own[0]][0].sum()) for own in of_unit]
+        if max(sizes) - min(sizes) > 1:
+            raise ReportError(
+                f"from {min(sizes)} to {max(sizes)} rows about different groups",
+                "numbers that differ by one at most: groups are asked in turn",
+                "Rows are missing or stand twice.",
+            )
         respondents_of = []
         for own, one in zip(of_unit, progress(series, "following blocks", unit="group"), strict=True):
             names = [self.sent_rows[row].label for row in own]
@@ -586,14 +592,6 @@ class RRBA(SavedProtocol):
                 counted = [used.count_reports(own) for (used, _), own in zip(asked, reported, strict=True)]
                 one.take_all(counted, simulated=len(reported[0]) if draws.simulated else 0)
                 yield _AskedBlock(one.questions, block, places[start:stop], order[among(places[start:stop])], reported)
-
-    def _refuse_imbalance(self, sizes: Sequence[int]) -> None:
-        if max(sizes) - min(sizes) > 1:
-            raise ReportError(
-                f"from {min(sizes)} to {max(sizes)} rows about different groups",
-                "numbers that differ by one at most: groups are asked in turn",
-                "Rows are missing or stand twice.",
-            )
 
     def _refuse_gaps(self, counted: Sequence[NDArray[np.int64]], names: Sequence[str]) -> None:
         """Refuse rows of which some are missing: the fakes of the blocks behind them could not be known."""
