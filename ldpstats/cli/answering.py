@@ -186,7 +186,8 @@ def analyse(
     options.check_level(asked["epsilon"])
     pipes.refuse_unwritable(output, "report")
     cuts, file = _cuts(cut), read(data, missing)
-    page = output or _usual_page(data)
+    name = "answers" if data == pipes.STANDARD else Path(data).name.partition(".")[0] or "answers"
+    page = output or f"{name}-report.html"
     tell = partial(_tell_notes, output=page, as_json=as_json)
     found = analysed(file, columns=_chosen(columns, file), cuts=cuts, tell=tell, **asked)
     if not as_json:  # before the page, which may find no room
@@ -194,11 +195,6 @@ def analyse(
     where = _write_page(found, page, must=output is not None)
     report = f"Report: {where}{pipes.without_pictures()}"
     pipes.tell(report, {**found.to_dict(), "report": where} if as_json else None, as_json=as_json, output=page)
-
-
-def _usual_page(data: str) -> str:
-    name = "answers" if data == pipes.STANDARD else Path(data).name.partition(".")[0] or "answers"
-    return f"{name}-report.html"
 
 
 def _write_page(found: Analysis, page: str, *, must: bool) -> str:
