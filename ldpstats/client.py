@@ -821,7 +821,18 @@ def read_protocol(text: str) -> Questionnaire:
     text : str
         What the file holds.
     """
-    body = _Named(_body(text), "a protocol file")
+    plain = _parsed(text, "a protocol file")
+    assert isinstance(text, str)  # or it were not parsed
+    _refuse_other_formats(plain, "protocol", 2)
+    refuse_too_many(plain.get("body"))
+    sealed = _SEALED.fullmatch(_without_spaces(text))
+    if sealed is None or len(plain) != len(_WHOLE):
+        raise ClientError(f"a protocol file with {_listed(_ordered(plain))}", f"{_listed(_WHOLE)}, in this order")
+    if hashlib.sha256(sealed[2].encode()).hexdigest() != sealed[1]:
+        raise ClientError(
+            "a protocol file whose digest is that of another body", "a file as it was written", "Fetch it again."
+        )
+    body = _Named(plain["body"], "a protocol file")
     kind = body.text("kind")
     if "units" not in body.plain:
         raise ClientError(f"a protocol of the kind {_shown(kind)} without units", "units that respondents answer")
@@ -841,22 +852,6 @@ def read_protocol(text: str) -> Questionnaire:
         return replace(read, truth=most, floor=_grid_number(floor, "floor", 0, GRID))
     refuse_above(read.level(), promised)
     return read
-
-
-def _body(text: object) -> Any:
-    """Return the body of a protocol file that is whole."""
-    plain = _parsed(text, "a protocol file")
-    assert isinstance(text, str)  # or it were not parsed
-    _refuse_other_formats(plain, "protocol", 2)
-    refuse_too_many(plain.get("body"))
-    sealed = _SEALED.fullmatch(_without_spaces(text))
-    if sealed is None or len(plain) != len(_WHOLE):
-        raise ClientError(f"a protocol file with {_listed(_ordered(plain))}", f"{_listed(_WHOLE)}, in this order")
-    if hashlib.sha256(sealed[2].encode()).hexdigest() != sealed[1]:
-        raise ClientError(
-            "a protocol file whose digest is that of another body", "a file as it was written", "Fetch it again."
-        )
-    return plain["body"]
 
 
 def refuse_too_many(body: object) -> None:
