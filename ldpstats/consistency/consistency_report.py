@@ -51,11 +51,6 @@ _CONTRADICTION = (
     "Tables disagreed by more than noise explains: they are not of one population, or reports do not fit their "
     "channel. Tables that were made to agree hide that, and are not to be trusted."
 )
-_UNITS = (
-    "Apart: the largest difference to another table about what both share, in standard errors of the difference; the "
-    "largest of many is large by chance. Moved: half the sum of all changes of proportions (the total variation), and "
-    "the largest change of a cell in its standard errors."
-)
 
 
 def consistency_report(tables: TableSet, before: TableSet | None = None) -> ConsistencyReport:
@@ -244,7 +239,11 @@ class ConsistencyReport(Result):
             yield _CONTRADICTION if self.pvalue < LEVEL else _NOISE
         if self.bound:
             yield f"Differences are at least so many standard errors, and the test is conservative: {self.bound}."
-        yield _UNITS
+        yield (
+            "Apart: the largest difference to another table about what both share, in standard errors of the "
+            "difference; the largest of many is large by chance. Moved: half the sum of all changes of proportions "
+            "(the total variation), and the largest change of a cell in its standard errors."
+        )
         yield from self.privacy.sentences(self.n)
         yield ASSUMED
         yield from self.warning
