@@ -18,7 +18,6 @@ from ldpstats.protocols import LocalProtocol
 
 VERSION = 2
 _IDENTITY = re.compile(r"[0-9a-f]{32}")
-_TEXTS = ("protocol", "domain", "collection", "unit", "writer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +194,7 @@ def _header_of(plain: Mapping[str, Any]) -> tuple[Header, dict[str, Any]]:
     if version != VERSION or plain.get("digest") != digest({"version": version, **said}):
         raise ValueError("its digest is that of another header")
     own = {one.name: said.pop(one.name) for one in fields(Header)}
-    texts = all(isinstance(own[name], str) for name in _TEXTS)
+    texts = all(isinstance(own[name], str) for name in ("protocol", "domain", "collection", "unit", "writer"))
     lists = all(
         isinstance(own[name], list) and all(isinstance(one, str) for one in own[name])
         for name in ("rows", "mechanisms")

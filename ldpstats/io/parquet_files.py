@@ -201,7 +201,12 @@ class ParquetSource:
             raise damaged(name, f"its row groups are {shortened(groups)}")
         self._groups = [(n, digits) for n, digits in groups]
         self.identity, self.size = self.header.collection, sum(n for n, _ in self._groups)
-        self._refuse_other_groups()
+        said, found = self._groups, self._file.metadata
+        rows = [found.row_group(group).num_rows for group in range(found.num_row_groups)]
+        if rows != [n for n, _ in said] or found.num_rows != self.size or max(rows, default=0) > _ROWS:
+            raise damaged(
+                self.name, f"it has {found.num_rows:,} rows in {len(rows)} row groups, not {self.size:,} in {len(said)}"
+            )
 
     @property
     def about(self) -> list[Any]:
@@ -289,14 +294,6 @@ class ParquetSource:
             )
         if size > LARGEST_GROUP:
             raise ValueError(f"its row group {group} takes up to {size:,} bytes, and not up to {LARGEST_GROUP:,}")
-
-    def _refuse_other_groups(self) -> None:
-        said, found = self._groups, self._file.metadata
-        rows = [found.row_group(group).num_rows for group in range(found.num_row_groups)]
-        if rows != [n for n, _ in said] or found.num_rows != self.size or max(rows, default=0) > _ROWS:
-            raise damaged(
-                self.name, f"it has {found.num_rows:,} rows in {len(rows)} row groups, not {self.size:,} in {len(said)}"
-            )
 
 
 def _arrow() -> Any:

@@ -50,7 +50,6 @@ _FOREIGN = {
     b"\xfe\xff": "text in UTF-16",
 }
 _ALLOWED = "a file of reports: Parquet or CSV as `write_reports` writes it, or messages of clients, one in each line"
-_COMPRESSED = "Unpack it first."
 _ANSWERS = "Answers, a row per respondent, are written as reports by `write_reports`."
 
 
@@ -96,7 +95,7 @@ def open_source(path: str, name: str | None = None) -> Source:
         if fits:
             return source(path, called)
     compressed = any("compressed" in what and head.startswith(magic) for magic, what in _FOREIGN.items())
-    advice = _COMPRESSED if compressed else "" if head.lstrip().startswith(b"{") else _ANSWERS
+    advice = "Unpack it first." if compressed else "" if head.lstrip().startswith(b"{") else _ANSWERS
     raise ReportError(f"the file {called!r}, which is {_described(head)}", _ALLOWED, advice)
 
 
