@@ -20,7 +20,6 @@ from ldpstats.saving import Saveable
 
 _SAVED = ("memo", 2)
 _NAMES = {"mechanism", "simulated", "users", "keys", "answers"}
-_STATE = ("simulated", "_users", "_keys", "_answers", "_first")
 _INT64 = np.iinfo(np.int64)
 
 
@@ -107,7 +106,7 @@ class Memo(Saveable):
                 f"names of the same kind as {one_line(self._users[:1].tolist())}, which the memo knows",
             )
         draws = client_draws(rng)
-        known = {name: getattr(self, name) for name in _STATE}
+        known = {name: getattr(self, name) for name in ("simulated", "_users", "_keys", "_answers", "_first")}
         try:
             places = self._places(names, checked, draws)
         except BaseException:  # interrupted halfway: nothing of it was sent, and what is kept must fit together
