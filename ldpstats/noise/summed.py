@@ -137,7 +137,7 @@ class SummedSupport(NoiseModel):
         if self.size is not None:
             values = np.zeros((*true_counts.shape[:-1], self.support.cells), dtype=true_counts.dtype)
             values[..., self._first] = true_counts
-            return self._added_up(self.support.simulate(values, rng))
+            return np.add.reduceat(self.support.simulate(values, rng), self._first, axis=-1)
         others = true_counts.sum(axis=-1, keepdims=True) * np.asarray(self.sizes) - true_counts
         counts: NDArray[np.int64] = rng.binomial(true_counts, self.support.p) + rng.binomial(others, self.support.q)
         return counts
@@ -174,9 +174,6 @@ class SummedSupport(NoiseModel):
     def to_dict(self) -> dict[str, Any]:
         """Return the model as plain values."""
         return {"kind": "summed support", "sizes": list(self.sizes), **asdict(self.support)}
-
-    def _added_up(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-        return np.add.reduceat(counts, self._first, axis=-1)
 
     @property
     def _first(self) -> NDArray[np.int64]:
