@@ -11,8 +11,6 @@ from ldpstats.report.content import Folded, Rows, Section
 from ldpstats.report.page import can_draw
 from ldpstats.report.studied_tables import StudiedTables
 
-_PROGRAMS = ("ldpstats", "numpy", "scipy", "pandas", "statsmodels")
-
 
 def colophon(studied: StudiedTables) -> Section:
     """Name the reports and the programs, so that the page can be made again.
@@ -21,7 +19,7 @@ def colophon(studied: StudiedTables) -> Section:
     ----------
     studied : StudiedTables
     """
-    programs = (*_PROGRAMS, *(["matplotlib"] if can_draw() else []))
+    programs = ("ldpstats", "numpy", "scipy", "pandas", "statsmodels", *(["matplotlib"] if can_draw() else []))
     facts = {
         "Programs": ", ".join(
             [*(f"{name} {version(name)}" for name in programs), f"Python {platform.python_version()}"]
