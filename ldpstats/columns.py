@@ -324,7 +324,13 @@ def observed_categories(name: str, column: pd.Series[Any]) -> list[Category]:
     if isinstance(column.dtype, pd.CategoricalDtype):
         return list(column.dtype.categories)
     try:
-        values = [_plain(value) for value in _different(column)]
+        different: pd.Index[Any]
+        try:
+            different = pd.Index(column.unique())
+        except (NotImplementedError, OverflowError):  # types of Arrow that pandas cannot tell apart
+            different = pd.Index(column.astype(object).unique())
+        different = different.astype(object)
+        values = [_plain(value) for value in different]
     except TypeError:  # A list inside a cell has no hash.
         values = list(column)
     if not all(_is_category(value) for value in values):
@@ -405,15 +411,6 @@ def codes_to_tell(name: str, column: pd.Series[Any], values: Sequence[Category])
         f"frame[{name!r}].astype(str).replace({str(found[0])!r}, 'no answer'). Categories of Domain({{...}}) or of a "
         "pandas categorical are taken as they are."
     )
-
-
-def _different(column: pd.Series[Any]) -> pd.Index[Any]:
-    different: pd.Index[Any]
-    try:
-        different = pd.Index(column.unique())
-    except (NotImplementedError, OverflowError):  # types of Arrow that pandas cannot tell apart
-        different = pd.Index(column.astype(object).unique())
-    return different.astype(object)
 
 
 def too_many_numbers(name: str, column: pd.Series[Any], values: Sequence[Category]) -> str:
