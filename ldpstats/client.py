@@ -1375,7 +1375,11 @@ def main(arguments: Sequence[str]) -> int:
         protocol, *query = [_decoded(_content(name), name) for name in arguments]
         record = _parsed(_decoded(_content(0), "the record"), "a record")
         respondent = Respondent(protocol)
-        _print(respondent.answer_query(query[0], record) if query else respondent.answer(record))
+        answer = respondent.answer_query(query[0], record) if query else respondent.answer(record)
+        # to the standard output itself: what could not be written is not tried again when Python ends
+        left = f"{answer}\n".encode()
+        while left:
+            left = left[os.write(1, left) :]
     except ClientError as error:
         sys.stderr.write(f"{error}\n")
         return 3
@@ -1394,13 +1398,6 @@ def _content(file: str | int) -> bytes:
     if len(content) > _MOST_BYTES:
         raise ClientError(f"more than {_MOST_BYTES:,} bytes", "a protocol file, a query or a record")
     return content
-
-
-def _print(message: str) -> None:
-    """Write to the standard output itself: what could not be written is not tried again when Python ends."""
-    left = f"{message}\n".encode()
-    while left:
-        left = left[os.write(1, left) :]
 
 
 def _decoded(content: bytes, what: str) -> str:
