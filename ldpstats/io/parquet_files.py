@@ -273,9 +273,9 @@ class ParquetSource:
     def _chunk(self, layout: Layout, table: pa.Table, first: int, end: int) -> Chunk:
         rows = table["row"].to_numpy()
         blocks = table["block"].to_numpy() if layout.blocks else None
-        sent, bad = counted_columns(
-            layout, self.header.collection, rows, _reports(table), self.header.simulated, blocks
-        )
+        column = table["report"]
+        reports = _array(column.chunk(0)) if column.num_chunks else np.zeros(0, dtype=np.uint8)
+        sent, bad = counted_columns(layout, self.header.collection, rows, reports, self.header.simulated, blocks)
         texts = _ragged(table["token"].chunk(0)) if "token" in table.column_names and len(table) else None
 
         def content(place: int) -> str:
@@ -339,11 +339,6 @@ def _unpacked_size(raw: BinaryIO, chunk: Any, kind: Any, rows: int) -> int:
         return int(chunk.total_compressed_size) + rows * max(int(kind.length), _WIDEST)
     pages = pages_of(raw, chunk)
     return pages.size + rows * (pages.dictionary if texts else max(int(kind.length), _WIDEST))
-
-
-def _reports(table: pa.Table) -> NDArray[Any] | Ragged:
-    column = table["report"]
-    return _array(column.chunk(0)) if column.num_chunks else np.zeros(0, dtype=np.uint8)
 
 
 def _array(column: pa.Array) -> NDArray[Any] | Ragged:
