@@ -517,15 +517,12 @@ class RRBA(SavedProtocol):
                 own = replace(whole.for_group(label(question.attributes)), provably_true=provably_true([one], place))
                 attributes = self.domain.project(question.attributes)
                 tables.append(Table(attributes, tuple(one.tallies(place)), own, method=method, parts=respondents_of))
-        return TableSet(
-            self.domain, tables, replace(whole, provably_true=provably_true(series)), origins=(self._origin,)
-        )
-
-    @cached_property
-    def _origin(self) -> Origin:
         level = f"p = {self.p:g}" if self.p is not None else f"epsilon = {self.epsilon:g}"
         words = f"truth or fake, block by block, at {level}"
-        return Origin(self.fingerprint(), {label(group): words for group in self.groups}, {words: FakeResponse.source})
+        origin = Origin(
+            self.fingerprint(), {label(group): words for group in self.groups}, {words: FakeResponse.source}
+        )
+        return TableSet(self.domain, tables, replace(whole, provably_true=provably_true(series)), origins=(origin,))
 
     def summary(self) -> Summary:
         """Return what is asked, how it is randomized, which tables follow, and the level."""
