@@ -133,7 +133,15 @@ class Client(Owned, Saveable):
         query.refuse_misfits()
         key = (query.protocol, query.number, query.token)
         if key not in self._answers:
-            self._refuse_other_questions(query)
+            public = self._domain.categories
+            for group in query.groups:
+                for name, categories in group.domain.categories.items():
+                    if public.get(name) != categories:
+                        raise DomainError(
+                            f"a query about {name!r} with {one_line(list(categories))}",
+                            f"the public questionnaire: {one_line(list(public))}, with its own categories",
+                            "Nothing was answered, and nothing spent.",
+                        )
             if self._protocol is not None and not self._protocol.makes(query):
                 known, promised = self._protocol.fingerprint(), self._protocol.privacy().headline
                 raise LdpstatsError(
@@ -188,28 +196,15 @@ class Client(Owned, Saveable):
         record = _own_record(domain, body["record"], REFUSE)
         client = cls(domain, record, _read_level(body["limit"]), protocol=protocol)
         for plain in body["answers"]:
-            client._remember(dict(plain))
+            answer = dict(plain)
+            level, drawn = _read_level(answer.pop("epsilon")), Answer.from_dict(answer)
+            key = (drawn.protocol, drawn.number, drawn.token)
+            if key in client._answers or not level > 0:
+                raise ValueError(f"two answers to query {drawn.number}, or one that costs {level!r}")
+            client._answers[key] = drawn, level, _sum_above(client.spent, level)
         if client.spent != _read_level(body["spent"]) or client.spent > client.limit:
             raise ValueError(f"{body['spent']!r} spent of {client.limit!r} on answers that cost {client.spent!r}")
         return client
-
-    def _remember(self, plain: dict[str, Any]) -> None:
-        level, drawn = _read_level(plain.pop("epsilon")), Answer.from_dict(plain)
-        key = (drawn.protocol, drawn.number, drawn.token)
-        if key in self._answers or not level > 0:
-            raise ValueError(f"two answers to query {drawn.number}, or one that costs {level!r}")
-        self._answers[key] = drawn, level, _sum_above(self.spent, level)
-
-    def _refuse_other_questions(self, query: Query) -> None:
-        known = self._domain.categories
-        for asked in query.groups:
-            for name, categories in asked.domain.categories.items():
-                if known.get(name) != categories:
-                    raise DomainError(
-                        f"a query about {name!r} with {one_line(list(categories))}",
-                        f"the public questionnaire: {one_line(list(known))}, with its own categories",
-                        "Nothing was answered, and nothing spent.",
-                    )
 
     def _affordable(self, query: Query) -> float:
         """Return what will have been spent; refuse what would be too much."""
