@@ -211,11 +211,8 @@ def _printed(value: Any) -> str:
     if home in ("numpy", "pandas"):
         entries = getattr(getattr(value, "dtype", None), "kind", "O")
         # numpy leaves out the middle of long arrays
-        return repr(value) if home == "numpy" and entries in "biufcmM" else f"a {kind.__name__}{_of_shape(value)}"
+        shape = f" of shape {value.shape}" if hasattr(value, "shape") else ""
+        return repr(value) if home == "numpy" and entries in "biufcmM" else f"a {kind.__name__}{shape}"
     # what results print is computed
     own = home == "ldpstats" and not hasattr(kind, "headline")
     return repr(value) if own or kind in _SHORT or isinstance(value, type) else f"a {kind.__name__}"
-
-
-def _of_shape(value: Any) -> str:
-    return f" of shape {value.shape}" if hasattr(value, "shape") else ""
