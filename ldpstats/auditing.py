@@ -245,7 +245,12 @@ def audit(mechanism: Mechanism, n: int = 100_000, confidence: float = 0.99, rng:
     highest = max(claimed, lifetime, exact or 0.0)
     if highest > mechanism.epsilon:
         failures.append(f"a level of {_said(highest)} is more than was asked for{_by(highest - mechanism.epsilon)}")
-    failures += _understated(mechanism, max(claimed, exact or 0.0))
+    # of the mechanism's own statements
+    level = max(claimed, exact or 0.0)
+    stated = {"strict_epsilon()": mechanism.strict_epsilon(), "privacy()": mechanism.privacy().epsilon}
+    failures += [
+        f"{name} states {_said(one)}, which is less than {_said(level)}" for name, one in stated.items() if one < level
+    ]
     if shown.bound > claimed:
         failures.append(
             f"the reports show at least {_rounded_down(shown.bound)} for one report, and {_said(claimed)} is claimed "
@@ -314,21 +319,6 @@ def _halton(points: int, dimensions: int, rng: Rng) -> FloatArray:
     return (Halton(dimensions, scramble=False).random(points) + start) % 1
 
 
-def _looked_at(k: int, n: int, rng: Rng) -> list[int]:
-    """Return the values of which an audit looks at n reports: the first two, the middle, the last, and others."""
-    number = min(max(n // _REPORTS_EACH, _FEWEST), _MOST_LOOKED_AT)
-    others = (_halton(number, 1, rng)[:, 0] * k).astype(int).tolist()
-    return sorted(list(dict.fromkeys([0, 1, k // 2, k - 1, *others]))[:number])
-
-
-def _understated(mechanism: Mechanism, level: float) -> list[str]:
-    """Say which of the mechanism's own statements are below a level that is known."""
-    stated = {"strict_epsilon()": mechanism.strict_epsilon(), "privacy()": mechanism.privacy().epsilon}
-    return [
-        f"{name} states {_said(one)}, which is less than {_said(level)}" for name, one in stated.items() if one < level
-    ]
-
-
 def _enumerated(mechanism: Mechanism) -> tuple[float | None, list[str]]:
     """Return the exact level of one report, where that is affordable, and how it contradicts the claim."""
     from ldpstats.conformance.courses import TooManyCoursesError
@@ -369,7 +359,11 @@ def _shown(mechanism: Mechanism, n: int, confidence: float, rng: Rng) -> _Shown:
     from ldpstats.conformance.events import Sample, best_event, level_of
 
     source = None if rng is None else generator(rng)
-    event = best_event(Sample.drawn(mechanism, _looked_at(mechanism.k, n // 2, source), n // 2, source))
+    # the first two, the middle, the last, and others
+    number = min(max((n // 2) // _REPORTS_EACH, _FEWEST), _MOST_LOOKED_AT)
+    others = (_halton(number, 1, source)[:, 0] * mechanism.k).astype(int).tolist()
+    values = sorted(list(dict.fromkeys([0, 1, mechanism.k // 2, mechanism.k - 1, *others]))[:number])
+    event = best_event(Sample.drawn(mechanism, values, n // 2, source))
     second = Sample.drawn(mechanism, [event.value, event.rival], n - n // 2, source)
     bound, outcome = level_of(event, second, confidence)
     story = (

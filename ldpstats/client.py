@@ -821,7 +821,18 @@ def read_protocol(text: str) -> Questionnaire:
     text : str
         What the file holds.
     """
-    body = _Named(_body(text), "a protocol file")
+    plain = _parsed(text, "a protocol file")
+    assert isinstance(text, str)  # or it were not parsed
+    _refuse_other_formats(plain, "protocol", 2)
+    refuse_too_many(plain.get("body"))
+    sealed = _SEALED.fullmatch(_without_spaces(text))
+    if sealed is None or len(plain) != len(_WHOLE):
+        raise ClientError(f"a protocol file with {_listed(_ordered(plain))}", f"{_listed(_WHOLE)}, in this order")
+    if hashlib.sha256(sealed[2].encode()).hexdigest() != sealed[1]:
+        raise ClientError(
+            "a protocol file whose digest is that of another body", "a file as it was written", "Fetch it again."
+        )
+    body = _Named(plain["body"], "a protocol file")
     kind = body.text("kind")
     if "units" not in body.plain:
         raise ClientError(f"a protocol of the kind {_shown(kind)} without units", "units that respondents answer")
@@ -841,22 +852,6 @@ def read_protocol(text: str) -> Questionnaire:
         return replace(read, truth=most, floor=_grid_number(floor, "floor", 0, GRID))
     refuse_above(read.level(), promised)
     return read
-
-
-def _body(text: object) -> Any:
-    """Return the body of a protocol file that is whole."""
-    plain = _parsed(text, "a protocol file")
-    assert isinstance(text, str)  # or it were not parsed
-    _refuse_other_formats(plain, "protocol", 2)
-    refuse_too_many(plain.get("body"))
-    sealed = _SEALED.fullmatch(_without_spaces(text))
-    if sealed is None or len(plain) != len(_WHOLE):
-        raise ClientError(f"a protocol file with {_listed(_ordered(plain))}", f"{_listed(_WHOLE)}, in this order")
-    if hashlib.sha256(sealed[2].encode()).hexdigest() != sealed[1]:
-        raise ClientError(
-            "a protocol file whose digest is that of another body", "a file as it was written", "Fetch it again."
-        )
-    return plain["body"]
 
 
 def refuse_too_many(body: object) -> None:
@@ -1100,17 +1095,7 @@ def _asked_group(asked: Questionnaire, known: Mapping[object, int], group: _Name
     sizes = tuple(len(one.categories) for one in attributes)
     if told.k != prod(sizes):
         raise ClientError(f"{told.k} fakes for {prod(sizes)} cells", "a fake for every cell")
-    _refuse_broken_promise(asked, told)
-    return AskedGroup(places, sizes, None, told)
-
-
-def _compared(attribute: Attribute) -> object:
-    """Return what only the same attribute has: 1 and true are equal in Python alone."""
-    return attribute.name, tuple((_kind(category), category) for category in attribute.categories)
-
-
-def _refuse_broken_promise(asked: Questionnaire, told: FakeOrTruth) -> None:
-    """Refuse more truth than promised, fakes below the floor, and answers that nobody else can give."""
+    # more truth than promised, fakes below the floor, and answers that nobody else can give
     assert asked.truth is not None  # it sends queries
     rarest, least = min(told.fake), asked.floor // told.k
     advice = "Nothing was answered: the query tells more than the file promises."
@@ -1122,6 +1107,12 @@ def _refuse_broken_promise(asked: Questionnaire, told: FakeOrTruth) -> None:
     if rarest < least:
         allowed = f"at least {least} / 2^64, by the promised floor"
         raise ClientError(f"a query with a fake of probability {rarest} / 2^64", allowed, advice)
+    return AskedGroup(places, sizes, None, told)
+
+
+def _compared(attribute: Attribute) -> object:
+    """Return what only the same attribute has: 1 and true are equal in Python alone."""
+    return attribute.name, tuple((_kind(category), category) for category in attribute.categories)
 
 
 class _Named:
@@ -1384,7 +1375,11 @@ def main(arguments: Sequence[str]) -> int:
         protocol, *query = [_decoded(_content(name), name) for name in arguments]
         record = _parsed(_decoded(_content(0), "the record"), "a record")
         respondent = Respondent(protocol)
-        _print(respondent.answer_query(query[0], record) if query else respondent.answer(record))
+        answer = respondent.answer_query(query[0], record) if query else respondent.answer(record)
+        # to the standard output itself: what could not be written is not tried again when Python ends
+        left = f"{answer}\n".encode()
+        while left:
+            left = left[os.write(1, left) :]
     except ClientError as error:
         sys.stderr.write(f"{error}\n")
         return 3
@@ -1403,13 +1398,6 @@ def _content(file: str | int) -> bytes:
     if len(content) > _MOST_BYTES:
         raise ClientError(f"more than {_MOST_BYTES:,} bytes", "a protocol file, a query or a record")
     return content
-
-
-def _print(message: str) -> None:
-    """Write to the standard output itself: what could not be written is not tried again when Python ends."""
-    left = f"{message}\n".encode()
-    while left:
-        left = left[os.write(1, left) :]
 
 
 def _decoded(content: bytes, what: str) -> str:

@@ -298,10 +298,6 @@ def _plain(name: Any) -> Any:
     return name
 
 
-def _generator_parts(generator: np.random.Generator) -> tuple[Any, ...]:
-    return (generator.bit_generator.state,)
-
-
 def _generator(state: Any) -> np.random.Generator:
     name = state["bit_generator"]
     if name not in _BIT_GENERATORS:
@@ -309,10 +305,6 @@ def _generator(state: Any) -> np.random.Generator:
     made = getattr(np.random, name)(0)
     made.state = state
     return np.random.Generator(made)
-
-
-def _graph_parts(graph: Any) -> tuple[Any, ...]:
-    return (tuple(graph.nodes(data=True)), tuple(graph.edges(data=True)))
 
 
 def _graph(nodes: Any, edges: Any) -> Any:
@@ -348,6 +340,6 @@ _STRUCTURES: dict[str, tuple[Any, Callable[[Any], Any], Callable[..., Any]]] = {
     ),
     "fraction": (Fraction, lambda value: (value.numerator, value.denominator), _fraction),
     "frame": (pd.DataFrame, _frame_parts, _frame),
-    "generator": (np.random.Generator, _generator_parts, _generator),
-    "graph": (_AnyGraph, _graph_parts, _graph),
+    "generator": (np.random.Generator, lambda one: (one.bit_generator.state,), _generator),
+    "graph": (_AnyGraph, lambda graph: (tuple(graph.nodes(data=True)), tuple(graph.edges(data=True))), _graph),
 }

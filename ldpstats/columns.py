@@ -324,7 +324,13 @@ def observed_categories(name: str, column: pd.Series[Any]) -> list[Category]:
     if isinstance(column.dtype, pd.CategoricalDtype):
         return list(column.dtype.categories)
     try:
-        values = [_plain(value) for value in _different(column)]
+        different: pd.Index[Any]
+        try:
+            different = pd.Index(column.unique())
+        except (NotImplementedError, OverflowError):  # types of Arrow that pandas cannot tell apart
+            different = pd.Index(column.astype(object).unique())
+        different = different.astype(object)
+        values = [_plain(value) for value in different]
     except TypeError:  # A list inside a cell has no hash.
         values = list(column)
     if not all(_is_category(value) for value in values):
@@ -407,15 +413,6 @@ def codes_to_tell(name: str, column: pd.Series[Any], values: Sequence[Category])
     )
 
 
-def _different(column: pd.Series[Any]) -> pd.Index[Any]:
-    different: pd.Index[Any]
-    try:
-        different = pd.Index(column.unique())
-    except (NotImplementedError, OverflowError):  # types of Arrow that pandas cannot tell apart
-        different = pd.Index(column.astype(object).unique())
-    return different.astype(object)
-
-
 def too_many_numbers(name: str, column: pd.Series[Any], values: Sequence[Category]) -> str:
     """Say what to do about so many numbers that tables with them have more cells than reports can tell about.
 
@@ -431,30 +428,25 @@ def too_many_numbers(name: str, column: pd.Series[Any], values: Sequence[Categor
     )
 
 
-def _unknown_category(
-    name: str, column: pd.Series[Any], wrong: NDArray[np.intp], allowed: tuple[Category, ...]
-) -> DomainError:
-    place = _value_in_row(column, int(wrong[0]))
-    value = column.iloc[wrong[:1]].tolist()[0]
-    text_twin = [known for known in allowed if str(known) == str(value)]
-    advice = (
-        f"The column holds {type(value).__name__} where the domain has {type(text_twin[0]).__name__}: convert it."
-        if text_twin
-        else _of_several_answers(name, value, "Correct the value, or add it to the domain.")
-    )
-    return DomainError(
-        f"column {name!r} has the unknown category {place} ({wrong.size} in all)",
-        one_line(allowed),
-        advice,
-    )
-
-
 def column_codes(frame: pd.DataFrame, name: str, allowed: tuple[Category, ...]) -> IntArray:
     """Return the position of every value of a column among the categories allowed, in a small type."""
     codes = marked_codes(frame, name, allowed)
     wrong = np.flatnonzero(codes < 0)
     if wrong.size:
-        raise _unknown_category(name, frame_column(frame, name), wrong, allowed)
+        column = frame_column(frame, name)
+        place = _value_in_row(column, int(wrong[0]))
+        value = column.iloc[wrong[:1]].tolist()[0]
+        text_twin = [known for known in allowed if str(known) == str(value)]
+        advice = (
+            f"The column holds {type(value).__name__} where the domain has {type(text_twin[0]).__name__}: convert it."
+            if text_twin
+            else _of_several_answers(name, value, "Correct the value, or add it to the domain.")
+        )
+        raise DomainError(
+            f"column {name!r} has the unknown category {place} ({wrong.size} in all)",
+            one_line(allowed),
+            advice,
+        )
     return codes
 
 

@@ -29,7 +29,6 @@ _SHORT = frozenset(
 _MOST_BITS = 10_000
 """Python does not print whole numbers of more than some thousand digits."""
 _LONGEST_MEMBER, _LONGEST_PART = 200, 5_000
-_WITH_SHAPES = ("numpy", "pandas")
 
 
 class LdpstatsError(ValueError):
@@ -209,14 +208,11 @@ def _printed(value: Any) -> str:
     """Return what an object prints of itself, where that is short; else what it is."""
     kind = type(value)
     home = kind.__module__.partition(".")[0]
-    if home in _WITH_SHAPES:
+    if home in ("numpy", "pandas"):
         entries = getattr(getattr(value, "dtype", None), "kind", "O")
         # numpy leaves out the middle of long arrays
-        return repr(value) if home == "numpy" and entries in "biufcmM" else f"a {kind.__name__}{_of_shape(value)}"
+        shape = f" of shape {value.shape}" if hasattr(value, "shape") else ""
+        return repr(value) if home == "numpy" and entries in "biufcmM" else f"a {kind.__name__}{shape}"
     # what results print is computed
     own = home == "ldpstats" and not hasattr(kind, "headline")
     return repr(value) if own or kind in _SHORT or isinstance(value, type) else f"a {kind.__name__}"
-
-
-def _of_shape(value: Any) -> str:
-    return f" of shape {value.shape}" if hasattr(value, "shape") else ""

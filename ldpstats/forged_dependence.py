@@ -134,7 +134,11 @@ class Attack:
         The expected table serves to find mixtures that need few reports, the law of V to say how many they need.
         """
         goal = cramers_v**2 * (min(map(np.count_nonzero, self.kept)) - 1)
-        worths = [*map(self._loudest, self._directions()), *self._of_pairings()]
+        # what is worth the most to a single cell each, mixed over a part of a pairing
+        rng, alone = np.random.default_rng(1), np.eye(self.honest.size)
+        parts = [self._pairing(rng)[: int(rng.integers(2, min(self.shape) + 1))] for _ in range(_STARTS)]
+        of_pairings = [np.mean([self._loudest(alone[cell]) for cell in part], axis=0) for part in parts]
+        worths = [*map(self._loudest, self._directions()), *of_pairings]
         starts = [self._mixture(worth, goal) for worth in worths]
         starts.sort(key=lambda one: one[:2])
         best = [self._descended(one, goal) for one in starts[:_KEPT]]
@@ -235,12 +239,6 @@ class Attack:
         both = [sign * one.ravel() for one in alone for sign in (1, -1)]
         pairings = [np.eye(weights.size)[self._pairing(rng)].sum(axis=0) for _ in range(_STARTS)]
         return [*both, *pairings, *random, *(random / np.sqrt(self.honest))]
-
-    def _of_pairings(self) -> list[FloatArray]:
-        """Return the worth of mixtures of what is worth the most to a single cell each, of a part of a pairing."""
-        rng, alone = np.random.default_rng(1), np.eye(self.honest.size)
-        parts = [self._pairing(rng)[: int(rng.integers(2, min(self.shape) + 1))] for _ in range(_STARTS)]
-        return [np.mean([self._loudest(alone[cell]) for cell in part], axis=0) for part in parts]
 
     def _pairing(self, rng: np.random.Generator) -> IntArray:
         """Return cells at random, one in each category of the longer side, as evenly as can be along the shorter."""

@@ -164,20 +164,17 @@ class _Thrift:
         if kind == _STRUCT:
             return self.struct(depth + 1)
         if kind == _LIST:
-            return self._list(depth)
+            head = self._byte()
+            n, entry = head >> 4 if head >> 4 < 15 else self._varint(), head & 15
+            self._parts += n
+            if self._parts > MOST_PARTS:
+                raise ValueError(f"it describes more than {MOST_PARTS:,} parts of itself")
+            # a truth in a list takes a byte
+            return [self._value(_BYTE if entry in _TRUTHS else entry, depth) for _ in range(n)]
         if kind in (_BYTE, _DOUBLE, _BINARY):
             self._skipped({_BYTE: 1, _DOUBLE: 8}.get(kind) or self._varint())
             return None
         raise ValueError(f"it describes itself by something of the kind {kind}")
-
-    def _list(self, depth: int) -> list[Any]:
-        head = self._byte()
-        n, kind = head >> 4 if head >> 4 < 15 else self._varint(), head & 15
-        self._parts += n
-        if self._parts > MOST_PARTS:
-            raise ValueError(f"it describes more than {MOST_PARTS:,} parts of itself")
-        # a truth in a list takes a byte
-        return [self._value(_BYTE if kind in _TRUTHS else kind, depth) for _ in range(n)]
 
     def _byte(self) -> int:
         found = self._data[self.place]

@@ -18,8 +18,6 @@ from ldpstats.noise import NoisyCounts
 from ldpstats.presentation import Picture, Result, Summary, plain_values, progress, summary_of_facts
 from ldpstats.tables import Table
 
-_TWO_SIDED = NormalDist().inv_cdf(0.975)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Poisoning(Result):
@@ -109,7 +107,7 @@ class Poisoning(Result):
 
         ends = {f"{100 * self.share:g} % forged reports, at worst": (self.fall, self.rise)}
         if self.n is not None:
-            ends[f"chance alone, {self.n:,} honest reports"] = (_TWO_SIDED * self.std_err,) * 2
+            ends[f"chance alone, {self.n:,} honest reports"] = (NormalDist().inv_cdf(0.975) * self.std_err,) * 2
         return Intervals(
             f"Shift of an estimated frequency: {self.mechanism}",
             (

@@ -285,7 +285,10 @@ class _ByteDraws:
                 words = self._integers(np.uint64, (own.size - filled) * enough)
                 filled = kernels.fill_subsets(own, others, k, digits, words, rows, filled)
             if leaving_out:
-                rows = _complement(rows, own, k)
+                # the sets of all values but the rows' members and own ones
+                rows = ~rows
+                rows[:, -1] &= np.uint64((1 << (k - 1) % 64 + 1) - 1)
+                rows[np.arange(own.size), own >> 6] &= ~(np.uint64(1) << (own & 63).astype(np.uint64))
             inside = np.flatnonzero(holding)
             rows[inside, own[inside] >> 6] |= np.uint64(1) << (own[inside] & 63).astype(np.uint64)
             kernels.list_members(rows.view("<u1"), members[start : start + step])
@@ -344,14 +347,6 @@ def _bytewise(numerator: int) -> _Bytewise:
     table = np.repeat(np.arange(256, dtype=np.uint8), whole)
     starts = np.array([upper >> _REST_BITS for upper in uppers], dtype=np.int64)
     return _Bytewise(table, table.size, tuple(uppers), starts)
-
-
-def _complement(rows: NDArray[np.uint64], own: NDArray[np.int64], k: int) -> NDArray[np.uint64]:
-    """Return the sets of all values but the rows' members and own ones."""
-    turned = ~rows
-    turned[:, -1] &= np.uint64((1 << (k - 1) % 64 + 1) - 1)
-    turned[np.arange(own.size), own >> 6] &= ~(np.uint64(1) << (own & 63).astype(np.uint64))
-    return turned
 
 
 def permutation(draws: Draws, count: int) -> NDArray[np.int64]:

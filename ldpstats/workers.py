@@ -146,17 +146,13 @@ def _client_of(cluster: Any) -> tuple[Any, bool]:
     if not isinstance(cluster, str):
         raise LdpstatsError(f"the cluster {shortened(cluster)}", allowed)
     try:
-        _refuse_nobody(cluster)
+        # an error at once where nobody listens: a client would try for long, and again when it is closed
+        from distributed.comm.addressing import parse_address, parse_host_port
+
+        scheme, place = parse_address(cluster)
+        if scheme in _SOCKETS:
+            socket.create_connection(parse_host_port(place), timeout=_SECONDS).close()
         opened: Any = Client
         return opened(cluster, set_as_default=False), True
     except (OSError, ValueError, TypeError) as error:
         raise LdpstatsError(f"the cluster {cluster!r} ({shortened(str(error))})", allowed) from error
-
-
-def _refuse_nobody(address: str) -> None:
-    """Raise an error at once where nobody listens: a client would try for long, and again when it is closed."""
-    from distributed.comm.addressing import parse_address, parse_host_port
-
-    scheme, place = parse_address(address)
-    if scheme in _SOCKETS:
-        socket.create_connection(parse_host_port(place), timeout=_SECONDS).close()

@@ -65,7 +65,7 @@ def class_labels(limits: Sequence[float]) -> list[str]:
     >>> class_labels([18, 65.5])
     ['under 18', '18 to under 65.5', '65.5 or more']
     """
-    shown = [_figure(one) for one in limits]
+    shown = [(str(int(one)) if float(one).is_integer() else repr(float(one))) for one in limits]
     between = [f"{low} to under {high}" for low, high in pairwise(shown)]
     return [f"under {shown[0]}", *between, f"{shown[-1]} or more"]
 
@@ -118,7 +118,3 @@ def _rounded(number: float, digits: int) -> float:
     rounded = float(f"{number:.{digits}g}")
     whole = abs(number) >= 10 ** (digits - 1) or float(number).is_integer()
     return round(number) if whole and abs(number) < 1e15 else rounded
-
-
-def _figure(number: float) -> str:
-    return str(int(number)) if float(number).is_integer() else repr(float(number))

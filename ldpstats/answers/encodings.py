@@ -171,7 +171,10 @@ def text_of(data: bytes, name: str) -> tuple[str, list[str]]:
     >>> text_of("größer".encode("cp1252"), "a file")
     ('größer', ['a file is not in UTF-8; its letters were read as those of Windows-1252 (Western European).'])
     """
-    _refuse_foreign(data, name)
+    ends = data[:_SAMPLE] + data[-_SAMPLE:]  # an archive lists at its end what is in it
+    for beginning, (what, advice) in _FOREIGN.items():
+        if re.match(beginning, ends, re.DOTALL):
+            raise LdpstatsError(f"{name}, which is {what}", _CSV, advice)
     encoding = next((encoding for mark, encoding in _MARKS.items() if data.startswith(mark)), None)
     notes: list[str] = []
     try:
@@ -195,10 +198,3 @@ def _unmarked(data: bytes) -> str:
     if max(even, odd) * 2 > len(head) // 2 and min(even, odd) * 8 < len(head) // 2:
         return "utf-16-le" if odd > even else "utf-16-be"
     return "utf-8"
-
-
-def _refuse_foreign(data: bytes, name: str) -> None:
-    ends = data[:_SAMPLE] + data[-_SAMPLE:]  # an archive lists at its end what is in it
-    for beginning, (what, advice) in _FOREIGN.items():
-        if re.match(beginning, ends, re.DOTALL):
-            raise LdpstatsError(f"{name}, which is {what}", _CSV, advice)

@@ -234,7 +234,10 @@ class _Question:
         name, answered = self.column.name, self._answered
         numbers = [number for number, used in zip(self.file.numbers(self.column), answered, strict=True) if used]
         texts = [text for text, used in zip(self.column.texts, answered, strict=True) if used]
-        self._warn_of_thousands(texts)
+        # numbers that mean something else where a comma stands before the decimals
+        dotted = [text for text in texts if "." in text]
+        if dotted and self.file.commas and all(map(_THOUSANDS.fullmatch, texts)):
+            self._say(f"has fractions such as {dotted[0]}: if the dot separates thousands, take it out of the file")
         counts = [int(count) for count, used in zip(self.column.counts, answered, strict=True) if used]
         if not texts:
             self.made.left_out[name] = "it has no answers"
@@ -247,7 +250,7 @@ class _Question:
                 self.made.left_out[name] = why
                 return
             categories = self._categories(numbers, texts)
-        if len(categories) + self._has_missing < 2 or (len(categories) < 2 and self.missing_as is None):
+        if len(categories) + (self._missing > 0) < 2 or (len(categories) < 2 and self.missing_as is None):
             self.made.left_out[name] = f"all answers are {shortened(categories[0])}"
             return
         self.made.categories[name] = categories + self._of_missing(categories)
@@ -261,21 +264,11 @@ class _Question:
         ]
 
     @property
-    def _has_missing(self) -> bool:
-        return self._missing > 0
-
-    @property
     def _missing(self) -> int:
         return len(self.file) - int(self.column.counts[self._answered].sum())
 
     def _say(self, words: str) -> None:
         self.made.notes.append(f"column {self.column.name!r} {words}")
-
-    def _warn_of_thousands(self, texts: list[str]) -> None:
-        """Point out numbers that mean something else where a comma stands before the decimals."""
-        dotted = [text for text in texts if "." in text]
-        if dotted and self.file.commas and all(map(_THOUSANDS.fullmatch, texts)):
-            self._say(f"has fractions such as {dotted[0]}: if the dot separates thousands, take it out of the file")
 
     def _of_missing(self, categories: list[Category]) -> list[Category]:
         """Return the category of missing answers, where there are some, and say what becomes of them."""

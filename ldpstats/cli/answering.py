@@ -15,8 +15,6 @@ from ldpstats.cli.options import FILE, examples
 from ldpstats.errors import LdpstatsError
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ldpstats.analysis import Analysis
     from ldpstats.answers.answer_file import AnswerFile
     from ldpstats.answers.preparation import Cut
@@ -119,7 +117,13 @@ def privatize(
     substitutes = getattr(asked, "outside", "refuse") == "random"
     people = coded_answers(file, asked.domain, missing_as=missing_as, substitutes=substitutes, counts=counts)
     codes = filter(None, (codes_in_words(file, file[name]) for name in asked.domain.names))
-    notes = [*file.notes, *_replaced(people, asked.domain.names), *codes]
+    outside = {name: int(people[name].isna().sum()) for name in asked.domain.names}
+    replaced = [
+        f"column {name!r}: {rows:,} answers are missing or no category; random ones take their place"
+        for name, rows in outside.items()
+        if rows
+    ]
+    notes = [*file.notes, *replaced, *codes]
     _tell_notes(notes, output, as_json=as_json)
     write_reports(output, asked, people, seed, tokens=tokens, counts=counts)
     respondents, simulated = len(people) if counts is None else int(people[counts].sum()), seed is not None
@@ -182,7 +186,8 @@ def analyse(
     options.check_level(asked["epsilon"])
     pipes.refuse_unwritable(output, "report")
     cuts, file = _cuts(cut), read(data, missing)
-    page = output or _usual_page(data)
+    name = "answers" if data == pipes.STANDARD else Path(data).name.partition(".")[0] or "answers"
+    page = output or f"{name}-report.html"
     tell = partial(_tell_notes, output=page, as_json=as_json)
     found = analysed(file, columns=_chosen(columns, file), cuts=cuts, tell=tell, **asked)
     if not as_json:  # before the page, which may find no room
@@ -190,11 +195,6 @@ def analyse(
     where = _write_page(found, page, must=output is not None)
     report = f"Report: {where}{pipes.without_pictures()}"
     pipes.tell(report, {**found.to_dict(), "report": where} if as_json else None, as_json=as_json, output=page)
-
-
-def _usual_page(data: str) -> str:
-    name = "answers" if data == pipes.STANDARD else Path(data).name.partition(".")[0] or "answers"
-    return f"{name}-report.html"
 
 
 def _write_page(found: Analysis, page: str, *, must: bool) -> str:
@@ -224,16 +224,6 @@ def read(name: str, missing: Iterable[str] = ()) -> AnswerFile:
     called = "standard input" if name == pipes.STANDARD else Path(name).name
     with expected(ANSWERS, name):
         return read_answers(pipes.bytes_of(name, LARGEST_ANSWERS), called, tuple(missing) or MISSING)
-
-
-def _replaced(people: pd.DataFrame, names: Iterable[str]) -> list[str]:
-    """Say of how many answers random categories take the place."""
-    outside = {name: int(people[name].isna().sum()) for name in names}
-    return [
-        f"column {name!r}: {rows:,} answers are missing or no category; random ones take their place"
-        for name, rows in outside.items()
-        if rows
-    ]
 
 
 def _tell_notes(notes: Iterable[str], output: str, *, as_json: bool) -> None:

@@ -57,7 +57,13 @@ def contents_of(name: str) -> Contents:
             return _of_reports(name, path, head)
         text = _text(name, pipes.bytes_of(str(path), LARGEST_FILE))
     if text.lstrip().startswith(("network ", MARK)):
-        return _of_network(name, text)
+        from ldpstats.networks.bayesian_network import network_of_bif
+
+        try:
+            found = network_of_bif(text)
+        except LdpstatsError as error:
+            return _damaged(name, "network in the format BIF", error)
+        return Contents(str(found), {"kind": "BIF", "file": name, "content": found.to_dict()})
     return _beside_objects(name, text) or _of_saved(name, text)
 
 
@@ -146,16 +152,6 @@ def _beside_objects(name: str, text: str) -> Contents | None:
     else:
         return None
     return Contents(words, {"kind": kind, "file": name, "content": words, "defects": []})
-
-
-def _of_network(name: str, text: str) -> Contents:
-    from ldpstats.networks.bayesian_network import network_of_bif
-
-    try:
-        found = network_of_bif(text)
-    except LdpstatsError as error:
-        return _damaged(name, "network in the format BIF", error)
-    return Contents(str(found), {"kind": "BIF", "file": name, "content": found.to_dict()})
 
 
 def _of_saved(name: str, text: str) -> Contents:

@@ -14,7 +14,6 @@ from ldpstats.errors import LdpstatsError, one_line
 
 if TYPE_CHECKING:
     from ldpstats.columns import Category
-    from ldpstats.inference import HypothesisResult
     from ldpstats.inference.effects.effect_size import Effect
     from ldpstats.tables import Table, TableSet
 
@@ -51,30 +50,24 @@ def test(
 
     Ends with 0, also where independence is rejected.
     """
-    _check_test(attributes, given, alone=adjust is None and alpha is None)
+    if len(attributes) == 1 or (given and len(attributes) != 2):
+        raise click.UsageError("Name two attributes (or more without --given), or none for all pairs.")
+    if attributes and not (adjust is None and alpha is None):
+        raise click.UsageError("--adjust and --alpha are for the tests of all pairs.")
+    from ldpstats.inference import conditional_independence_test, independence_test
+
     found = saved_tables(tables)
     result: Any
     if attributes:
-        result = _test_of(found, attributes, given, method)
+        table = _table_of(found, (*attributes, *given))
+        result = (
+            conditional_independence_test(table, attributes[0], attributes[1], given, method)
+            if given
+            else independence_test(table, method)
+        )
     else:
         result = _tests_of_pairs(found, method, adjust or _ADJUST, _ALPHA if alpha is None else alpha)
     pipes.tell(result.summary(), result.to_dict(), as_json=as_json)
-
-
-def _check_test(attributes: tuple[str, ...], given: tuple[str, ...], *, alone: bool) -> None:
-    if len(attributes) == 1 or (given and len(attributes) != 2):
-        raise click.UsageError("Name two attributes (or more without --given), or none for all pairs.")
-    if attributes and not alone:
-        raise click.UsageError("--adjust and --alpha are for the tests of all pairs.")
-
-
-def _test_of(tables: TableSet, attributes: tuple[str, ...], given: tuple[str, ...], method: Any) -> HypothesisResult:
-    from ldpstats.inference import conditional_independence_test, independence_test
-
-    table = _table_of(tables, (*attributes, *given))
-    if given:
-        return conditional_independence_test(table, attributes[0], attributes[1], given, method)
-    return independence_test(table, method)
 
 
 def _tests_of_pairs(tables: TableSet, method: Any, adjust: str, alpha: float) -> Any:

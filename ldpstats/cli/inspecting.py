@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from ldpstats.auditing import Audit
     from ldpstats.mechanisms import Mechanism
 
-_FIGURES = ("epsilon", "bits", "n x variance")
-
 
 @click.command(
     short_help="List the mechanisms: privacy, cost, variance.",
@@ -57,7 +55,7 @@ def _columns(frame: pd.DataFrame) -> str:
     rows = [list(frame.columns), *frame.itertuples(index=False)]
     return "\n".join(
         "  ".join(
-            text.rjust(width) if name in _FIGURES else text.ljust(width)
+            text.rjust(width) if name in ("epsilon", "bits", "n x variance") else text.ljust(width)
             for name, text, width in zip(frame.columns, row, widths, strict=True)
         ).rstrip()
         for row in rows

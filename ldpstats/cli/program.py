@@ -89,7 +89,10 @@ def _quiet_pipe() -> Iterator[None]:
 def _ended(run: Callable[[], Any]) -> int:
     """Run a command; return its exit code, and say what went wrong."""
     try:
-        _spell_what_cannot_be_printed()
+        # letters that the terminal's encoding does not have are spelt out
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(AttributeError, ValueError, OSError):
+                stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # of what is replaced by tests
         with _warnings_as_notes():
             code = run()
         return code if isinstance(code, int) else 0
@@ -136,10 +139,3 @@ def _warnings_as_notes() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.showwarning = shown
         yield
-
-
-def _spell_what_cannot_be_printed() -> None:
-    """Spell out letters that the terminal's encoding does not have."""
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(AttributeError, ValueError, OSError):
-            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # of what is replaced by tests

@@ -72,7 +72,10 @@ def vignettes(
     if action == "open":
         pipes.tell(known[name].text.rstrip(), {"name": name, "text": known[name].text}, as_json=as_json)
         return
-    _refuse_output(output)
+    # notebooks are edited, hence never replaced
+    if output not in (None, pipes.STANDARD) and Path(output).suffix not in {".html", ".ipynb"}:
+        raise click.UsageError(f"--output {output!r}. Allowed: a name that ends with .html or .ipynb, or -.")
+    pipes.refuse_unwritable(output, None if output is not None and output.endswith(".ipynb") else "vignettes")
     with tempfile.TemporaryDirectory() as folder:
         own = _own_data(known[name], data, Path(folder), **given)
         _run(known[name], own, Path(folder), output, quick=quick, as_json=as_json)
@@ -82,13 +85,6 @@ def _vignettes() -> Mapping[str, Vignette]:
     from ldpstats.vignettes import vignettes as packaged
 
     return packaged()
-
-
-def _refuse_output(output: str | None) -> None:
-    """Refuse a name that could not be written to, before the work; notebooks are edited, hence never replaced."""
-    if output not in (None, pipes.STANDARD) and Path(output).suffix not in {".html", ".ipynb"}:
-        raise click.UsageError(f"--output {output!r}. Allowed: a name that ends with .html or .ipynb, or -.")
-    pipes.refuse_unwritable(output, None if output is not None and output.endswith(".ipynb") else "vignettes")
 
 
 def _run(vignette: Vignette, own: OwnData, folder: Path, output: str | None, *, quick: bool, as_json: bool) -> None:
@@ -147,7 +143,12 @@ def _own_data(
     chosen, notes = [*people.columns], people.attrs["notes"]
     for words in notes:
         pipes.note(words)
-    _refuse_other_numbers(vignette, chosen)
+    least, most = vignette.columns
+    if not least <= len(chosen) <= most:
+        wanted = f"{least}" if least == most else f"{least} to {most}"
+        raise LdpstatsError(
+            f"{len(chosen)} columns that are questions: {', '.join(chosen)}", f"{wanted}", "--columns chooses them."
+        )
     return OwnData(path.name, chosen, epsilon, cuts, missing, notes)
 
 
@@ -159,12 +160,3 @@ def _named(columns: tuple[str, ...], path: Path, missing: tuple[str, ...]) -> li
 
     known = read_answers(path.read_bytes(), path.name, missing or MISSING).names
     return [name for text in columns for name in options.names_in(text, known)]
-
-
-def _refuse_other_numbers(vignette: Vignette, chosen: list[str]) -> None:
-    least, most = vignette.columns
-    if not least <= len(chosen) <= most:
-        wanted = f"{least}" if least == most else f"{least} to {most}"
-        raise LdpstatsError(
-            f"{len(chosen)} columns that are questions: {', '.join(chosen)}", f"{wanted}", "--columns chooses them."
-        )

@@ -211,11 +211,6 @@ class NoncentralSquare:
 
     def limits(self, alpha: float) -> FloatArray:
         """Return one piece."""
-        squares = np.where((self.squared >= _FAR * self.stretch)[..., None], self._normal(alpha), self._tails(alpha))
-        limits: FloatArray = np.minimum((np.maximum(squares, 0) / self.scale) ** self.power, self.highest)
-        return limits[..., None, :]
-
-    def _tails(self, alpha: float) -> FloatArray:
         from scipy.special import chdtr, chndtrinc
 
         far = self.squared >= _FAR * self.stretch
@@ -228,7 +223,9 @@ class NoncentralSquare:
         bound = -2 * math.log(alpha / 2) / np.maximum(1 - seen / freedom, _LEAST)
         high = np.where(short > _LEAST, chndtrinc(seen, freedom, alpha / 2 * np.maximum(short, _LEAST)), bound)
         tails: FloatArray = stretch[..., None] * np.stack([low, high], axis=-1)
-        return tails
+        squares = np.where((self.squared >= _FAR * self.stretch)[..., None], self._normal(alpha), tails)
+        limits: FloatArray = np.minimum((np.maximum(squares, 0) / self.scale) ** self.power, self.highest)
+        return limits[..., None, :]
 
     def _normal(self, alpha: float) -> FloatArray:
         """Return what the tails come to where the length is very much larger than the noise."""

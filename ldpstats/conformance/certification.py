@@ -62,7 +62,6 @@ _OF_TALLIES: tuple[Callable[[Factory], None], ...] = (
     checks.bad_reports_are_refused,
     large.simulation_at_scale_varies_as_claimed,
 )
-_SOME_SIZES = (2, 5)
 
 
 def _of_the_finest_tally(check: Callable[[Factory], None]) -> Callable[[Factory], None]:
@@ -89,7 +88,7 @@ def checks_of(make: Factory) -> tuple[Callable[[Any], None], ...]:
     make : callable
         A mechanism, as a function of k and epsilon: a class, for example.
     """
-    made = [requirements.made(make, k, 0.5) for k in _SOME_SIZES]
+    made = [requirements.made(make, k, 0.5) for k in (2, 5)]
     memory = MEMO_CHECKS if made[0].longitudinal else ()
     return (*CHECKS, *memory, *(FINEST_CHECKS if any(one.finest != one for one in made) else ()))
 

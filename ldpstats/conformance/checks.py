@@ -58,7 +58,9 @@ def privacy_is_exact(make: Factory) -> None:
             f"{mechanism}: the ratio is {exact}, claimed {mechanism.likelihood_ratio()}",
         )
         assert exact is not None  # required above
-        require(_at_most_exp(exact, mechanism.epsilon), f"{mechanism}: the exact ratio {float(exact)} exceeds e^ε")
+        bound = Decimal(mechanism.epsilon).exp()
+        at_most_exp = exact <= Fraction(bound) * (1 + Fraction(1, 10**24))
+        require(at_most_exp, f"{mechanism}: the exact ratio {float(exact)} exceeds e^ε")
         level_is_close(mechanism)
 
 
@@ -321,8 +323,3 @@ def bad_parameters_are_refused(make: Factory) -> None:
     bad: Sequence[tuple[Any, Any]] = ((1, 1.0), (0, 1.0), (2.5, 1.0), (True, 1.0), (3, 0.0), (3, -1.0))
     for k, epsilon in (*bad, (3, np.inf), (3, np.nan), (3, "1"), (3, None), (3, 1e-30)):
         refuses(f"a mechanism with k = {k!r}, epsilon = {epsilon!r} exists", make, k, epsilon)
-
-
-def _at_most_exp(ratio: Fraction, epsilon: float) -> bool:
-    bound = Decimal(epsilon).exp()
-    return ratio <= Fraction(bound) * (1 + Fraction(1, 10**24))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -31,7 +32,38 @@ class NotOneByOneError(Exception):
     """A sampler does not ask for the same draws for every respondent of a batch."""
 
 
-class CourseDraws:
+class BranchedDraws(ABC):
+    """Draws that an enumeration follows: all of them are draws among a few outcomes with given weights."""
+
+    def bernoulli(self, numerator: int, shape: Shape) -> BoolArray:
+        """Branch on independent booleans."""
+        return self._branch((GRID - numerator, numerator), GRID, shape).astype(np.bool_)
+
+    def uniform(self, bound: int, shape: Shape) -> NDArray[np.int64]:
+        """Branch on uniform integers."""
+        return self._branch((1,) * bound, bound, shape)
+
+    def pick(self, weights: tuple[int, ...], shape: Shape) -> NDArray[np.int64]:
+        """Branch on integers with given weights."""
+        return self._branch(weights, GRID, shape)
+
+    def respond(self, values: NDArray[np.int64], k: int, truth: int) -> NDArray[np.int64]:
+        """Branch on randomized responses: digit 0 is the truth, the others are lies."""
+        lies = k - 1
+        moves = self._branch((truth * lies, *(GRID - truth,) * lies), GRID * lies, values.shape)
+        others = moves - 1
+        others += others >= values
+        return np.where(moves == 0, values, others)
+
+    def bits(self, numerator: int, count: int, width: int) -> NDArray[np.uint8]:
+        """Branch on rows of packed bits."""
+        return np.packbits(self.bernoulli(numerator, (count, width)), axis=1)
+
+    @abstractmethod
+    def _branch(self, weights: Sequence[int], total: int, shape: Shape) -> NDArray[np.int64]: ...
+
+
+class CourseDraws(BranchedDraws):
     """Draws for a batch of one value: respondent i takes the i-th course through the draws that are asked for.
 
     A course is a number in mixed radix, a digit for each draw. Its exact weight is one of a few products, because
@@ -47,31 +79,15 @@ class CourseDraws:
         self.product_of = np.zeros(count, dtype=np.int64)
         self._count, self._most, self._seeds = count, most, seeds
 
-    def bernoulli(self, numerator: int, shape: Shape) -> BoolArray:
-        """Branch on independent booleans."""
-        return self._branch((GRID - numerator, numerator), GRID, shape).astype(np.bool_)
-
     def uniform(self, bound: int, shape: Shape) -> NDArray[np.int64]:
-        """Branch on uniform integers."""
+        """Branch on uniform integers, of which there may be too many to list."""
         self._refuse_beyond(bound)
-        return self._branch((1,) * bound, bound, shape)
-
-    def pick(self, weights: tuple[int, ...], shape: Shape) -> NDArray[np.int64]:
-        """Branch on integers with given weights."""
-        return self._branch(weights, GRID, shape)
+        return super().uniform(bound, shape)
 
     def respond(self, values: NDArray[np.int64], k: int, truth: int) -> NDArray[np.int64]:
-        """Branch on randomized responses: digit 0 is the truth, the others are lies."""
-        lies = k - 1
+        """Branch on randomized responses, of which there may be too many to list."""
         self._refuse_beyond(k)
-        moves = self._branch((truth * lies, *(GRID - truth,) * lies), GRID * lies, values.shape)
-        others = moves - 1
-        others += others >= values
-        return np.where(moves == 0, values, others)
-
-    def bits(self, numerator: int, count: int, width: int) -> NDArray[np.uint8]:
-        """Branch on rows of packed bits."""
-        return np.packbits(self.bernoulli(numerator, (count, width)), axis=1)
+        return super().respond(values, k, truth)
 
     def subsets(self, values: NDArray[np.int64], k: int, size: int, holds: BoolArray) -> NDArray[np.int64]:
         """Branch on sets of values: one draw chooses among those with the own value, or among those without."""

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpstats.arrays import BoolArray
-from ldpstats.conformance.courses import Law, NotOneByOneError, TooManyCoursesError, law_of_courses
+from ldpstats.conformance.courses import BranchedDraws, Law, NotOneByOneError, TooManyCoursesError, law_of_courses
 from ldpstats.grid import GRID
 from ldpstats.hashing import symbols_of
 from ldpstats.mechanisms import Mechanism
@@ -24,7 +24,7 @@ MOST_COURSES = 20_000
 """As many courses of its draws a sampler may take before its channel counts as too large to enumerate."""
 
 
-class ScriptedDraws:
+class ScriptedDraws(BranchedDraws):
     """Draws that follow a script of outcomes and take the first possible outcome where it ends.
 
     The sampler under test cannot tell it from chance: it asks for the same operations.
@@ -43,30 +43,6 @@ class ScriptedDraws:
         """The exact probability of this run."""
         weight = prod(weights[outcome] for outcome, (weights, _) in zip(self.taken, self.choices, strict=True))
         return Fraction(weight, prod(total for _, total in self.choices))
-
-    def bernoulli(self, numerator: int, shape: Shape) -> BoolArray:
-        """Follow the script for independent booleans."""
-        return self._follow((GRID - numerator, numerator), GRID, shape).astype(np.bool_)
-
-    def uniform(self, bound: int, shape: Shape) -> NDArray[np.int64]:
-        """Follow the script for uniform integers."""
-        return self._follow((1,) * bound, bound, shape)
-
-    def pick(self, weights: tuple[int, ...], shape: Shape) -> NDArray[np.int64]:
-        """Follow the script for integers with given weights."""
-        return self._follow(weights, GRID, shape)
-
-    def respond(self, values: NDArray[np.int64], k: int, truth: int) -> NDArray[np.int64]:
-        """Follow the script for randomized responses: outcome 0 is the truth, the others are lies."""
-        lies = k - 1
-        moves = self._follow((truth * lies, *(GRID - truth,) * lies), GRID * lies, values.shape)
-        others = moves - 1
-        others += others >= values
-        return np.where(moves == 0, values, others)
-
-    def bits(self, numerator: int, count: int, width: int) -> NDArray[np.uint8]:
-        """Follow the script for rows of packed bits."""
-        return np.packbits(self.bernoulli(numerator, (count, width)), axis=1)
 
     def subsets(self, values: NDArray[np.int64], k: int, size: int, holds: BoolArray) -> NDArray[np.int64]:
         """Follow the script for sets of values: each set of the right kind is an outcome."""
@@ -95,7 +71,7 @@ class ScriptedDraws:
                 return [*self.taken[:place], later]
         return None
 
-    def _follow(self, weights: Sequence[int], total: int, shape: Shape) -> NDArray[np.int64]:
+    def _branch(self, weights: Sequence[int], total: int, shape: Shape) -> NDArray[np.int64]:
         number = int(np.prod(shape, dtype=np.int64))
         written = self._script[len(self.taken) : len(self.taken) + number]
         first = next(i for i, weight in enumerate(weights) if weight)

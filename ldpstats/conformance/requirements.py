@@ -86,13 +86,9 @@ def states_its_level(mechanism: Mechanism, lifetime: Fraction | None) -> None:
     require(bool(privacy.unit), f"{mechanism}: a level without its unit")
 
 
+@lru_cache(maxsize=64)
 def exact_tallies(mechanism: Mechanism) -> list[list[tuple[FloatArray, float]]]:
     """Return, for each value, the distinct tallies of single reports with their probabilities."""
-    return _all_tallies(mechanism)
-
-
-@lru_cache(maxsize=64)
-def _all_tallies(mechanism: Mechanism) -> list[list[tuple[FloatArray, float]]]:
     return [_tallies(mechanism, law) for law in exact_channel(mechanism)]
 
 

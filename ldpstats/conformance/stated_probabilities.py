@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +41,9 @@ def probabilities_are_those_that_are_drawn_with(make: Factory) -> None:
     """A mechanism that says probabilities draws with no others; they are whole GRID-ths, and can be written down."""
     for k, epsilon in _CASES:
         mechanism, draws = made(make, k, epsilon), _NotedDraws()
-        said = _flat(mechanism.probabilities)
+        said = [
+            one for value in mechanism.probabilities.values() for one in (value if isinstance(value, list) else [value])
+        ]
         require(
             all(type(one) is int and 0 <= one <= GRID for one in said),
             f"{mechanism}: says the probabilities {mechanism.probabilities}, not whole numbers of GRID-ths",
@@ -52,7 +53,3 @@ def probabilities_are_those_that_are_drawn_with(make: Factory) -> None:
         require(not said or not others, f"{mechanism}: draws with {sorted(others)}, and says {said}")
         written = plain_mechanism(mechanism)
         require(json.loads(json.dumps(written)) == written, f"{mechanism}: is written down as {written}")
-
-
-def _flat(probabilities: dict[str, Any]) -> list[Any]:
-    return [one for value in probabilities.values() for one in (value if isinstance(value, list) else [value])]

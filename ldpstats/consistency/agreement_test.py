@@ -55,7 +55,14 @@ def agreement_of(marginals: Sequence[Marginal], shared: Sequence[SharedQuantitie
     if independent(joint):
         statistic, df = _of_independent(told)
     else:
-        differences = _differences(told)
+        # which quantity is compared between which two tables: the first that holds it, and every other one; which is
+        # the first does not depend on the order of the tables: it matters where the covariance is a bound
+        holders: dict[int, list[int]] = {}
+        for table in sorted(range(len(told)), key=lambda place: sorted(told[place][0].attributes)):
+            own = told[table][1]
+            for place in own.places[own.places > 0].tolist():
+                holders.setdefault(place, []).append(table)
+        differences = [(place, first, other) for place, (first, *others) in sorted(holders.items()) for other in others]
         if len(differences) > MOST_DIFFERENCES:
             return None
         statistic, df = _of_dependent(told, differences, joint)
@@ -108,19 +115,6 @@ def _of_dependent(
     # where the same reports tell what tables share, no difference varies but by rounding
     inverse, rank = _inverse(joint.covariance_of(parts, size), max(float(np.trace(one.covariance)) for one, _ in told))
     return float(error @ inverse @ error), rank
-
-
-def _differences(told: Sequence[tuple[Marginal, SharedQuantities]]) -> list[tuple[int, int, int]]:
-    """Return which quantity is compared between which two tables: the first that holds it, and every other one.
-
-    Which one is the first does not depend on the order of the tables: it matters where the covariance is a bound.
-    """
-    holders: dict[int, list[int]] = {}
-    for table in sorted(range(len(told)), key=lambda place: sorted(told[place][0].attributes)):
-        own = told[table][1]
-        for place in own.places[own.places > 0].tolist():
-            holders.setdefault(place, []).append(table)
-    return [(place, first, other) for place, (first, *others) in sorted(holders.items()) for other in others]
 
 
 def _inverse(matrix: FloatArray, scale: float) -> tuple[FloatArray, int]:

@@ -183,20 +183,16 @@ class CalmDesign(Result):
             "Errors are expected sums of squares over the cells of a table, if all cells are equally frequent; left "
             "open is what no view tells, and reconstruction must assume; covered are the tables that stand in a view."
         )
+        within = self.error <= self.threshold
+        reason = "of those within it they leave least open" if within else "none is within it, and theirs is the least"
+        why = f"Why these: the noise and sampling error was to be {self.threshold:.2g} at most; {reason}."
         sentences = [
             f"Each of {asked.n:,} respondents reports one view at epsilon = {asked.epsilon:g} for her whole record.",
             what,
-            *self._reason(),
+            *([] if math.isnan(self.threshold) else [why]),
             f"The views: {named(map(label, self.views))}.",
         ]
         return summary_of_figures(title, headers, rows, sentences)
-
-    def _reason(self) -> list[str]:
-        if math.isnan(self.threshold):
-            return []
-        within = self.error <= self.threshold
-        reason = "of those within it they leave least open" if within else "none is within it, and theirs is the least"
-        return [f"Why these: the noise and sampling error was to be {self.threshold:.2g} at most; {reason}."]
 
 
 def _percent(share: float) -> str:

@@ -94,7 +94,15 @@ def joint_blocks(tables: Iterable[Table], domain: Domain, target: Iterable[str])
     telling = [table for table in tables if table.n > 0 and not set(wanted).isdisjoint(table.attributes)]
     refuse_untold(wanted, [table.attributes for table in telling])
     for table in telling:
-        _refuse_without_likelihood(table, domain)
+        if table.domain != domain.project(table.attributes):
+            raise LdpstatsError(f"the table {table!r} with other categories than the domain", "tables over one domain")
+        if not table.blocks or not all(block.noise.has_likelihood for block in table.blocks):
+            kind = "reports without a likelihood" if table.blocks else "no reports of its own"
+            raise LdpstatsError(
+                f"the table of {one_line(table.attributes)}, with {kind}",
+                "tables whose reports are one output of a channel each (randomized response, cohorts)",
+                "'l2', 'l1', 'elastic-net' and shrinkage need no more than estimates with covariances.",
+            )
     further = [name for table in telling if not _added_up(table, wanted) for name in table.attributes]
     common = domain.project(dict.fromkeys([*wanted, *further]))
     if common.size() > LARGEST_JOINT:
@@ -127,15 +135,3 @@ def _about(common: Domain, question: Question) -> Question:
     """Return a question about some attributes as one about the whole table."""
     cells = common.onto(question.attributes)
     return Question(common.names, common.shape, tuple(np.asarray(question.classes)[cells].tolist()))
-
-
-def _refuse_without_likelihood(table: Table, domain: Domain) -> None:
-    if table.domain != domain.project(table.attributes):
-        raise LdpstatsError(f"the table {table!r} with other categories than the domain", "tables over one domain")
-    if not table.blocks or not all(block.noise.has_likelihood for block in table.blocks):
-        kind = "reports without a likelihood" if table.blocks else "no reports of its own"
-        raise LdpstatsError(
-            f"the table of {one_line(table.attributes)}, with {kind}",
-            "tables whose reports are one output of a channel each (randomized response, cohorts)",
-            "'l2', 'l1', 'elastic-net' and shrinkage need no more than estimates with covariances.",
-        )

@@ -51,11 +51,6 @@ _CONTRADICTION = (
     "Tables disagreed by more than noise explains: they are not of one population, or reports do not fit their "
     "channel. Tables that were made to agree hide that, and are not to be trusted."
 )
-_UNITS = (
-    "Apart: the largest difference to another table about what both share, in standard errors of the difference; the "
-    "largest of many is large by chance. Moved: half the sum of all changes of proportions (the total variation), and "
-    "the largest change of a cell in its standard errors."
-)
 
 
 def consistency_report(tables: TableSet, before: TableSet | None = None) -> ConsistencyReport:
@@ -203,9 +198,11 @@ class ConsistencyReport(Result):
         """Return what disagreed and what was moved, the tables that were moved the most, and what it rests on."""
         moved = self.tables.sort_values("moved", ascending=False, kind="stable").head(_SHOWN)
         rows = [_line(row) for row in moved.itertuples()]
+        more = len(self.tables) - _SHOWN
+        title = f"Moved the most; to_frame() has {more} more" if more > 0 else "Tables, those moved the most first"
         return Summary(
             f"Consistency of {len(self.tables)} tables{simulation(self.simulated, self.n)}",
-            (panel_of_facts(self._facts()), panel_of_figures(_HEADERS, rows, self._most_moved())),
+            (panel_of_facts(self._facts()), panel_of_figures(_HEADERS, rows, title)),
             tuple(self._sentences()),
         )
 
@@ -232,16 +229,16 @@ class ConsistencyReport(Result):
             return _SAME_REPORTS if self.furthest else "none: no two tables share an attribute"
         return f"χ² = {self.statistic:.4g}, df = {self.df}, p = {pvalue_in_words(self.pvalue)}"
 
-    def _most_moved(self) -> str:
-        more = len(self.tables) - _SHOWN
-        return f"Moved the most; to_frame() has {more} more" if more > 0 else "Tables, those moved the most first"
-
     def _sentences(self) -> Iterator[str]:
         if self.pvalue is not None and self.df:
             yield _CONTRADICTION if self.pvalue < LEVEL else _NOISE
         if self.bound:
             yield f"Differences are at least so many standard errors, and the test is conservative: {self.bound}."
-        yield _UNITS
+        yield (
+            "Apart: the largest difference to another table about what both share, in standard errors of the "
+            "difference; the largest of many is large by chance. Moved: half the sum of all changes of proportions "
+            "(the total variation), and the largest change of a cell in its standard errors."
+        )
         yield from self.privacy.sentences(self.n)
         yield ASSUMED
         yield from self.warning

@@ -131,7 +131,13 @@ def make_consistent(tables: TableSet, method: Violation = "l2", *, gamma: float 
     [array([0.517, 0.483]), array([0.498, 0.502]), array([0.508, 0.492]), array([0.508, 0.492])]
     """
     share = absolute_share(method, gamma)
-    _refuse_unusable(tables)
+    empty = [table.attributes for table in checked_table_set(tables) if table.n == 0]
+    if empty:
+        raise NotIdentifiedError(
+            f"tables without a single report: {one_line(empty)}",
+            "tables that all have reports",
+            "TableSet(domain, tables, privacy) makes a set of the others; reconstruct() may fill in what is missing.",
+        )
     marginals = marginals_of(tables)
     shared = shared_quantities(marginals)
     fit = AgreeingFit(marginals, shared)
@@ -146,17 +152,6 @@ def make_consistent(tables: TableSet, method: Violation = "l2", *, gamma: float 
         parts = respondents if _shares(own) else table.parts
         made.append(_derived(table, one.table, shown, measured, provenance, tables, parts))
     return tables.replaced(tables=made)
-
-
-def _refuse_unusable(tables: object) -> None:
-    """Refuse anything but tables that have reports."""
-    empty = [table.attributes for table in checked_table_set(tables) if table.n == 0]
-    if empty:
-        raise NotIdentifiedError(
-            f"tables without a single report: {one_line(empty)}",
-            "tables that all have reports",
-            "TableSet(domain, tables, privacy) makes a set of the others; reconstruct() may fill in what is missing.",
-        )
 
 
 def _nearest(marginals: Sequence[Marginal], shared: Sequence[SharedQuantities], gamma: float) -> list[FloatArray]:

@@ -236,15 +236,11 @@ class ProfileLikelihood:
             return nearest, z / error
         height, usual = (float(members @ one.beliefs.marginal(self.attributes).ravel()) for one in (nearest, smooth))
         inside = smooth.means + members @ self.cells.covariance(smooth.beliefs) / usual
-        share = min(_OUTSIDE * self._usual_error, 0.5)
+        errors = [np.sqrt(np.maximum(np.diagonal(one.covariance), 0)) for one in self.marginals]
+        share = min(_OUTSIDE * float(np.median(np.concatenate(errors))), 0.5)
         means = (1 - share) * smooth.means + share * inside
         mixed = replace(self.model.known, means=means, precision=metric.precision, inverse=metric.covariance)
         return with_entropy(self.terms, mixed, _ENTROPY, smooth)[-1], z * (z + height / error)
-
-    @cached_property
-    def _usual_error(self) -> float:
-        errors = [np.sqrt(np.maximum(np.diagonal(one.covariance), 0)) for one in self.marginals]
-        return float(np.median(np.concatenate(errors)))
 
 
 class ProfileTrial(NamedTuple):

@@ -32,7 +32,6 @@ from ldpstats.tables import (
 from ldpstats.tables.shared import reports_once
 
 _POOLED = "The reports identify every cell: the pooled view of the set shows them without an assumption."
-_WHY = ", by the method that needs no joint table and has a covariance of its own"
 
 
 @unweighted
@@ -93,7 +92,7 @@ def reconstruct(
     found = chosen.fit(near, target)
     seed = zlib.crc32(b"".join(table.cells.estimate.tobytes() for table in near))
     covariance, spread = found.covariance(resamples, generator(seed if rng is None else rng))
-    why = _WHY if method == "auto" else ""
+    why = ", by the method that needs no joint table and has a covariance of its own" if method == "auto" else ""
     words = (
         f"Reconstructed from {len(near)} tables that bear upon it{why}: {chosen.words}{left_out}{found.note} {spread}"
     )

@@ -85,7 +85,17 @@ class Identified:
         across = moves.T @ covariance @ fixed
         contrasts = moves.T @ error - across @ explained @ (fixed.T @ error)
         spread = moves.T @ covariance @ moves - across @ explained @ across.T
-        rows = _independent_rows(moves)
+        from scipy.linalg import qr
+
+        many = moves.shape[1]
+        if many > MOST_CONTRASTS:
+            raise LdpstatsError(
+                f"sums that tell {many:,} contrasts of a table",
+                f"up to {MOST_CONTRASTS:,}",
+                "Let only tables about attributes connected to the target enter, or put categories together.",
+            )
+        # as many sums as there are directions, none of which follows from the others
+        rows = np.sort(qr(moves.T, mode="r", pivoting=True)[1][:many]) if many else np.zeros(0, dtype=np.int64)
         root = _root_of(spread, moves[rows], np.trace(covariance), measured.n)
         values = centre[rows] + moves[rows] @ contrasts
         return cls(csc_array(sums[rows]), values, root, disagreement, spare)
@@ -119,20 +129,6 @@ def _agreement(error: FloatArray, covariance: FloatArray, sure: float) -> tuple[
         )
     inverse = (directions[:, noisy] / variances[noisy]) @ directions[:, noisy].T
     return inverse, float(error @ inverse @ error), int(noisy.sum())
-
-
-def _independent_rows(moves: FloatArray) -> Any:
-    """Return the places of as many sums as there are directions, none of which follows from the others."""
-    from scipy.linalg import qr
-
-    many = moves.shape[1]
-    if many > MOST_CONTRASTS:
-        raise LdpstatsError(
-            f"sums that tell {many:,} contrasts of a table",
-            f"up to {MOST_CONTRASTS:,}",
-            "Let only tables about attributes connected to the target enter, or put categories together.",
-        )
-    return np.sort(qr(moves.T, mode="r", pivoting=True)[1][:many]) if many else np.zeros(0, dtype=np.int64)
 
 
 def _root_of(spread: FloatArray, rows: FloatArray, total: float, n: int) -> FloatArray:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ldpstats.arrays import BoolArray, FloatArray
+from ldpstats.arrays import FloatArray
 from ldpstats.identification.identified import Identified
 from ldpstats.identification.possible_tables import PossibleTables, WholeTable, confidence_set, nearest_among
 
@@ -60,7 +60,10 @@ class Pointwise:
         found, held = self._within(self.identified.df).least_and_held(objectives, given)
         for row in np.flatnonzero(found <= objectives.min(axis=1) + _AT_THE_END):
             found[row] = objectives[row].min()
-            held[row] = self._held_beyond(objectives[row] == found[row] * normal)
+            # where to go on if a value at the end, with only these cells, is rejected
+            ended = nearest_among(self.identified, objectives[row] == found[row] * normal, self.whole)
+            rejecting = self._rejecting(ended.distance)
+            held[row] = rejecting if rejecting >= max(ended.held, 1) else 0
             tried[row] = held[row] + 1
         while (falling := np.flatnonzero(np.maximum(held, self._fewest) < tried)).size:
             tried[falling] = np.maximum(held[falling], self._fewest)
@@ -83,9 +86,3 @@ class Pointwise:
         from scipy.special import chdtrc
 
         return int(np.count_nonzero(chdtrc(np.arange(1, self.identified.df + 1), distance) < self.alpha))
-
-    def _held_beyond(self, possible: BoolArray) -> int:
-        """Return where to go on if a value at the end, with only these cells, is rejected; 0 if it is not."""
-        ended = nearest_among(self.identified, possible, self.whole)
-        rejecting = self._rejecting(ended.distance)
-        return rejecting if rejecting >= max(ended.held, 1) else 0

@@ -112,7 +112,12 @@ def tables_of(
             f"{shortened(protocol)} as the protocol of reports", "a protocol whose respondents send reports themselves"
         )
     checked_policy(tokens)
-    _refuse_names(quarantine, resume)
+    names = [str(one) for one in (quarantine, resume) if one is not None]
+    if STANDARD in names or len({os.path.realpath(one) for one in names if "\0" not in one}) < len(names):
+        raise LdpstatsError(
+            f"the name {names[-1]!r} for rows that are set aside, or for how far a count has come",
+            "a file for each, of two different ones",
+        )
     with enough_memory("these reports"):
         if scheduler is not None or is_partitioned(reports):
             from ldpstats.io.counted_by_workers import counted_by_workers
@@ -435,12 +440,9 @@ class Count:
             if end is not None and chunk.end > end:
                 return
             if chunk.tokens is not None:
-                self._note_tokens(chunk, chunk.tokens)
-
-    def _note_tokens(self, chunk: Chunk, tokens: Ragged) -> None:
-        bad = self._bad_rows(chunk)
-        if parts := [_without(*whole, bad) for whole in chunk.sent]:
-            self._again(tokens, parts)
+                bad = self._bad_rows(chunk)
+                if parts := [_without(*whole, bad) for whole in chunk.sent]:
+                    self._again(chunk.tokens, parts)
 
 
 @dataclass(slots=True)
@@ -522,16 +524,6 @@ def _without(places: NDArray[np.int64] | None, rows: SentRows, bad: dict[int, Re
     here = np.arange(len(rows)) if places is None else places
     fine = np.flatnonzero(~np.isin(here, list(bad)))
     return here[fine], rows if len(fine) == len(rows) else rows.taken(fine)
-
-
-def _refuse_names(quarantine: object, resume: object) -> None:
-    """Refuse names that cannot be those of two files of their own."""
-    names = [str(one) for one in (quarantine, resume) if one is not None]
-    if STANDARD in names or len({os.path.realpath(one) for one in names if "\0" not in one}) < len(names):
-        raise LdpstatsError(
-            f"the name {names[-1]!r} for rows that are set aside, or for how far a count has come",
-            "a file for each, of two different ones",
-        )
 
 
 def _refuse_what_workers_cannot(tokens: str, resume: str | Path | None, *, repeated: bool) -> None:

@@ -177,7 +177,10 @@ class CsvSource:
         for text, place in self._lines():
             n, behind = text.count(b"\n"), place + len(text)
             if behind > end:
-                yield self._chunk(layout, np.frombuffer(text, dtype=np.uint8), first, n, behind)
+                lines = _Lines(np.frombuffer(text, dtype=np.uint8), n, len(self._names))
+                sent, bad = lines.sent(layout, self.header)
+                tokens = lines.field(len(self._names) - 1).unquoted if self.tokens else None
+                yield Chunk(first, n, sent, bad, lines.whole, tokens, behind)
             first += n
         if end > behind:
             raise damaged(self.name, f"it ends before the place {end:,}, from which it was to be read on")
@@ -215,12 +218,6 @@ class CsvSource:
                 self.name,
                 f"its last line tells of {int(said[1]):,} rows, and of another text than that of these {rows:,}",
             )
-
-    def _chunk(self, layout: Layout, text: NDArray[np.uint8], first: int, n: int, end: int) -> Chunk:
-        lines = _Lines(text, n, len(self._names))
-        sent, bad = lines.sent(layout, self.header)
-        tokens = lines.field(len(self._names) - 1).unquoted if self.tokens else None
-        return Chunk(first, n, sent, bad, lines.whole, tokens, end)
 
 
 def _parts(text: bytes) -> Iterator[bytes]:

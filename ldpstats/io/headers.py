@@ -18,7 +18,6 @@ from ldpstats.protocols import LocalProtocol
 
 VERSION = 2
 _IDENTITY = re.compile(r"[0-9a-f]{32}")
-_TEXTS = ("protocol", "domain", "collection", "unit", "writer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +130,9 @@ def read_header(text: str | bytes, name: str) -> tuple[Header, dict[str, Any]]:
         plain = read_json(text if isinstance(text, str) else text.decode())
         if not isinstance(plain, dict):
             raise TypeError("no object")
-        newer = _newer(plain)
+        # a version that only later programs know
+        version = plain.get("version")
+        newer = version if type(version) is int and version > VERSION else 0
         header = None if newer else _header_of(plain)
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise damaged(name, f"its header cannot be read: {shortened(str(error), 200)}") from error
@@ -187,19 +188,13 @@ def domain_fingerprint(protocol: LocalProtocol) -> str:
     return f"d{hashlib.sha256(protocol.domain.to_json().encode()).hexdigest()[:12]}"
 
 
-def _newer(plain: Mapping[str, Any]) -> int:
-    """Return a version that only later programs know; 0 for all others."""
-    version = plain.get("version")
-    return version if type(version) is int and version > VERSION else 0
-
-
 def _header_of(plain: Mapping[str, Any]) -> tuple[Header, dict[str, Any]]:
     said = {name: value for name, value in plain.items() if name != "digest"}
     version = said.pop("version", None)
     if version != VERSION or plain.get("digest") != digest({"version": version, **said}):
         raise ValueError("its digest is that of another header")
     own = {one.name: said.pop(one.name) for one in fields(Header)}
-    texts = all(isinstance(own[name], str) for name in _TEXTS)
+    texts = all(isinstance(own[name], str) for name in ("protocol", "domain", "collection", "unit", "writer"))
     lists = all(
         isinstance(own[name], list) and all(isinstance(one, str) for one in own[name])
         for name in ("rows", "mechanisms")

@@ -193,9 +193,20 @@ class ParquetSource:
             raise damaged(name, f"its header takes {len(said):,} bytes, and not up to {LARGEST_HEADER:,}")
         self.header, more = read_header(said, name)
         refuse_other_columns(columns, name)
-        self._groups = _checked_groups(more, name)
+        groups = more.get("groups")
+        if set(more) != {"groups"} or not isinstance(groups, list):
+            raise damaged(name, "its header says nothing about its row groups")
+        proper = all(isinstance(one, list) and len(one) == 2 and type(one[0]) is int and one[0] > 0 for one in groups)
+        if not proper:
+            raise damaged(name, f"its row groups are {shortened(groups)}")
+        self._groups = [(n, digits) for n, digits in groups]
         self.identity, self.size = self.header.collection, sum(n for n, _ in self._groups)
-        self._refuse_other_groups()
+        said, found = self._groups, self._file.metadata
+        rows = [found.row_group(group).num_rows for group in range(found.num_row_groups)]
+        if rows != [n for n, _ in said] or found.num_rows != self.size or max(rows, default=0) > _ROWS:
+            raise damaged(
+                self.name, f"it has {found.num_rows:,} rows in {len(rows)} row groups, not {self.size:,} in {len(said)}"
+            )
 
     @property
     def about(self) -> list[Any]:
@@ -262,9 +273,9 @@ class ParquetSource:
     def _chunk(self, layout: Layout, table: pa.Table, first: int, end: int) -> Chunk:
         rows = table["row"].to_numpy()
         blocks = table["block"].to_numpy() if layout.blocks else None
-        sent, bad = counted_columns(
-            layout, self.header.collection, rows, _reports(table), self.header.simulated, blocks
-        )
+        column = table["report"]
+        reports = _array(column.chunk(0)) if column.num_chunks else np.zeros(0, dtype=np.uint8)
+        sent, bad = counted_columns(layout, self.header.collection, rows, reports, self.header.simulated, blocks)
         texts = _ragged(table["token"].chunk(0)) if "token" in table.column_names and len(table) else None
 
         def content(place: int) -> str:
@@ -283,14 +294,6 @@ class ParquetSource:
             )
         if size > LARGEST_GROUP:
             raise ValueError(f"its row group {group} takes up to {size:,} bytes, and not up to {LARGEST_GROUP:,}")
-
-    def _refuse_other_groups(self) -> None:
-        said, found = self._groups, self._file.metadata
-        rows = [found.row_group(group).num_rows for group in range(found.num_row_groups)]
-        if rows != [n for n, _ in said] or found.num_rows != self.size or max(rows, default=0) > _ROWS:
-            raise damaged(
-                self.name, f"it has {found.num_rows:,} rows in {len(rows)} row groups, not {self.size:,} in {len(said)}"
-            )
 
 
 def _arrow() -> Any:
@@ -338,11 +341,6 @@ def _unpacked_size(raw: BinaryIO, chunk: Any, kind: Any, rows: int) -> int:
     return pages.size + rows * (pages.dictionary if texts else max(int(kind.length), _WIDEST))
 
 
-def _reports(table: pa.Table) -> NDArray[Any] | Ragged:
-    column = table["report"]
-    return _array(column.chunk(0)) if column.num_chunks else np.zeros(0, dtype=np.uint8)
-
-
 def _array(column: pa.Array) -> NDArray[Any] | Ragged:
     """Return a column without copying it."""
     import pyarrow as pa
@@ -363,16 +361,6 @@ def _ragged(column: pa.Array) -> Ragged:
     places = np.frombuffer(offsets, dtype=np.int32)[column.offset : column.offset + len(column) + 1].astype(np.int64)
     raw = np.frombuffer(data, dtype=np.uint8) if data is not None else np.zeros(0, dtype=np.uint8)
     return Ragged(raw, places[:-1], places[1:])
-
-
-def _checked_groups(said: dict[str, Any], name: str) -> list[tuple[int, str]]:
-    groups = said.get("groups")
-    if set(said) != {"groups"} or not isinstance(groups, list):
-        raise damaged(name, "its header says nothing about its row groups")
-    proper = all(isinstance(one, list) and len(one) == 2 and type(one[0]) is int and one[0] > 0 for one in groups)
-    if not proper:
-        raise damaged(name, f"its row groups are {shortened(groups)}")
-    return [(n, digits) for n, digits in groups]
 
 
 @contextmanager

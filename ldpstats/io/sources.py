@@ -50,7 +50,6 @@ _FOREIGN = {
     b"\xfe\xff": "text in UTF-16",
 }
 _ALLOWED = "a file of reports: Parquet or CSV as `write_reports` writes it, or messages of clients, one in each line"
-_COMPRESSED = "Unpack it first."
 _ANSWERS = "Answers, a row per respondent, are written as reports by `write_reports`."
 
 
@@ -84,16 +83,20 @@ def open_source(path: str, name: str | None = None) -> Source:
         What errors call it.
     """
     head, called = _head(path), path if name is None else name
+    first, ended, _ = head.removeprefix(b"\xef\xbb\xbf").partition(b"\n")
+    names = first.decode(errors="replace").strip() if ended else ""
     kinds: list[tuple[object, Callable[[str, str], Source]]] = [
         (head.startswith(parquet_files.MAGIC), parquet_files.ParquetSource),
         (head.startswith(csv_files.MAGIC), csv_files.CsvSource),
         (_ANSWER.match(head), AnswerSource),
-        (_has_columns(head), RowsSource),
+        ((set(names.replace('"', "").split(",")) >= COLUMNS), RowsSource),
     ]
     for fits, source in kinds:
         if fits:
             return source(path, called)
-    raise ReportError(f"the file {called!r}, which is {_described(head)}", _ALLOWED, _advice(head))
+    compressed = any("compressed" in what and head.startswith(magic) for magic, what in _FOREIGN.items())
+    advice = "Unpack it first." if compressed else "" if head.lstrip().startswith(b"{") else _ANSWERS
+    raise ReportError(f"the file {called!r}, which is {_described(head)}", _ALLOWED, advice)
 
 
 def describe_reports(path: str | Path) -> ReportFile:
@@ -208,12 +211,6 @@ def _head(path: str) -> bytes:
         raise ReportError(f"the file {path!r}, which cannot be read ({error})", _ALLOWED) from error
 
 
-def _has_columns(head: bytes) -> bool:
-    first, ended, _ = head.removeprefix(b"\xef\xbb\xbf").partition(b"\n")
-    names = first.decode(errors="replace").strip() if ended else ""
-    return set(names.replace('"', "").split(",")) >= COLUMNS
-
-
 def _described(head: bytes) -> str:
     """Say what a file is that begins so."""
     if not head:
@@ -230,8 +227,3 @@ def _described(head: bytes) -> str:
     if "\0" in text or text.count("�") > len(text) // 10:
         return f"no text, and nothing that is known here: it begins with {head[:16].hex(' ')}"
     return f"text that begins with {shortened(text.partition(chr(10))[0][:80])}"
-
-
-def _advice(head: bytes) -> str:
-    compressed = any("compressed" in what and head.startswith(magic) for magic, what in _FOREIGN.items())
-    return _COMPRESSED if compressed else "" if head.lstrip().startswith(b"{") else _ANSWERS

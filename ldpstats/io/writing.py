@@ -85,7 +85,13 @@ def write_reports(
         raise LdpstatsError(
             "tokens of respondents who are counted", "tokens, or counts", "Each respondent has her own."
         )
-    _refuse_answers_as_tokens(protocol, tokens)
+    # true answers beside the reports that are to hide them
+    if tokens in protocol.domain.names:
+        raise LdpstatsError(
+            f"tokens = {shortened(tokens)}, which the protocol asks about",
+            "a column that tells nothing about respondents, such as random texts",
+            "Whoever reads the file would read the answers.",
+        )
     source = None if rng is None else generator(rng)
     several = isinstance(frames, (list, tuple, Iterator))
     parts: Iterator[pd.DataFrame] = map(
@@ -243,16 +249,6 @@ def _says_simulated(target: Path) -> bool:
     except ReportError:
         return False
     return isinstance(source, (ParquetSource, CsvSource)) and source.header.simulated
-
-
-def _refuse_answers_as_tokens(protocol: LocalProtocol, tokens: str | None) -> None:
-    """Refuse to write true answers beside the reports that are to hide them."""
-    if tokens in protocol.domain.names:
-        raise LdpstatsError(
-            f"tokens = {shortened(tokens)}, which the protocol asks about",
-            "a column that tells nothing about respondents, such as random texts",
-            "Whoever reads the file would read the answers.",
-        )
 
 
 def _refuse_others(protocol: object) -> None:

@@ -342,7 +342,15 @@ class Mechanism(Saveable, Protocol):
         if wanted == "unbiased":
             return unbiased
         if wanted == "mle" and not self.noise.has_likelihood and isinstance(reports_or_counts, Reports):
-            fitted = mixture_em(self._likelihoods(reports_or_counts.data))
+            # P(report | value), a row per report, up to a factor per row
+            step = max(1, _CHUNK_ENTRIES // self.noise.outputs)
+            parts = [
+                self.noise.log_likelihoods(self.contributions(reports_or_counts.data[start : start + step]))
+                for start in range(0, len(reports_or_counts.data), step)
+            ]
+            logarithms = np.concatenate(parts)
+            likelihoods: FloatArray = np.exp(logarithms - logarithms.max(axis=1, keepdims=True))
+            fitted = mixture_em(likelihoods)
             return ProcessedEstimate(fitted.frequencies, wanted, tally.n, unbiased.privacy, tally.simulated, fitted)
         return processed(tally, unbiased, wanted)
 
@@ -360,18 +368,14 @@ class Mechanism(Saveable, Protocol):
         fit = tally_fit(self._own_tally(reports_or_counts))
         if not isinstance(reports_or_counts, Reports) or not len(reports_or_counts):
             return fit
-        return replace(fit, components=(*fit.components, *self._component_tests(reports_or_counts.data)))
-
-    def _component_tests(self, reports: NDArray[Any]) -> list[ComponentTest]:
-        """Look at what single reports are like."""
         found: list[ComponentTest] = []
         law = self.noise.size_law()
-        if law is not None and len(reports) * self.noise.outputs <= _CHUNK_ENTRIES:
-            found += report_sizes(self.contributions(reports).sum(axis=1), law)
+        if law is not None and len(reports_or_counts.data) * self.noise.outputs <= _CHUNK_ENTRIES:
+            found += report_sizes(self.contributions(reports_or_counts.data).sum(axis=1), law)
         # one respondent keeps her function for all her repeated answers
         if self.hash_symbols is not None and not self.longitudinal:
-            found += repeated_functions(np.ascontiguousarray(reports[:, :2]))
-        return found
+            found += repeated_functions(np.ascontiguousarray(reports_or_counts.data[:, :2]))
+        return replace(fit, components=(*fit.components, *found))
 
     def _own_tally(self, reports_or_counts: Reports | Tally) -> Tally:
         """Count reports, or check that a tally is one of this mechanism."""
@@ -383,17 +387,6 @@ class Mechanism(Saveable, Protocol):
                 "A bare array of reports goes through count first.",
             )
         return tally
-
-    def _likelihoods(self, reports: NDArray[Any]) -> FloatArray:
-        """Return P(report | value), a row per report, up to a factor per row."""
-        step = max(1, _CHUNK_ENTRIES // self.noise.outputs)
-        parts = [
-            self.noise.log_likelihoods(self.contributions(reports[start : start + step]))
-            for start in range(0, len(reports), step)
-        ]
-        logarithms = np.concatenate(parts)
-        likelihoods: FloatArray = np.exp(logarithms - logarithms.max(axis=1, keepdims=True))
-        return likelihoods
 
     def simulate(self, true_counts: ArrayLike, size: int | None = None, rng: Rng = None) -> Tally:
         """Draw the tally of respondents with these true counts, exactly, without visiting them one by one.

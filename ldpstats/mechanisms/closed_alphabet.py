@@ -59,7 +59,8 @@ class ORR(CohortAnswers):
 
     def __post_init__(self) -> None:
         Mechanism.__post_init__(self)
-        symbols = settled(self, "symbols", 2, _usual_symbols(self.k, self.epsilon))
+        best_size = max(1, round(self.k / (math.exp(min(self.epsilon, _LARGEST_EXPONENT)) + 1)))
+        symbols = settled(self, "symbols", 2, max(2, round(self.k / best_size)))
         cohorts = settled(self, "cohorts", 1, 1 if symbols >= self.k else -(-4 * (self.k - 1) // (symbols - 1)))
         favoured_numerator(self.epsilon, 1, symbols)
         public_codes(permuted, self.k, cohorts, 1, symbols, settled(self, "seed", 0))
@@ -68,11 +69,6 @@ class ORR(CohortAnswers):
     def codes(self) -> Codes:
         """The permutations modulo the number of symbols."""
         return public_codes(permuted, self.k, self.cohorts, 1, self.symbols, self.seed)
-
-
-def _usual_symbols(k: int, epsilon: float) -> int:
-    best_size = max(1, round(k / (math.exp(min(epsilon, _LARGEST_EXPONENT)) + 1)))
-    return max(2, round(k / best_size))
 
 
 @dataclass(frozen=True, slots=True)

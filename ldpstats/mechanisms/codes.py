@@ -69,19 +69,15 @@ class Codes:
 
 def hashed(k: int, maps: int, symbols: int, seed: int) -> NDArray[np.int64]:
     """Return hash functions of the family in `ldpstats.hashing`, a row of values each."""
-    functions = np.repeat(_functions(seed, maps), k, axis=0)
+    # digests, so that clients and servers of any kind find the same ones
+    words = b"".join(blake2b(f"{seed} {number}".encode(), digest_size=16).digest() for number in range(maps))
+    functions = np.repeat(np.frombuffer(words, dtype="<u8").reshape(maps, 2).astype(np.uint64), k, axis=0)
     return symbols_of(functions, np.tile(np.arange(k), maps), symbols).reshape(maps, k)
 
 
 def permuted(k: int, maps: int, symbols: int, seed: int) -> NDArray[np.int64]:
     """Return pseudo-random orders of the values modulo `symbols`, which makes all symbols nearly equally frequent."""
     return np.argsort(hashed(k, maps, 1 << 32, seed), axis=1, kind="stable") % symbols
-
-
-def _functions(seed: int, count: int) -> NDArray[np.uint64]:
-    """Return the seeds of public functions: digests, so that clients and servers of any kind find the same ones."""
-    words = b"".join(blake2b(f"{seed} {number}".encode(), digest_size=16).digest() for number in range(count))
-    return np.frombuffer(words, dtype="<u8").reshape(count, 2).astype(np.uint64)
 
 
 def public_codes(

@@ -20,7 +20,6 @@ from ldpstats.saving import Saveable
 
 _SAVED = ("memo", 2)
 _NAMES = {"mechanism", "simulated", "users", "keys", "answers"}
-_STATE = ("simulated", "_users", "_keys", "_answers", "_first")
 _INT64 = np.iinfo(np.int64)
 
 
@@ -93,9 +92,21 @@ class Memo(Saveable):
         """
         mechanism = self.mechanism
         checked = integers_below(values, mechanism.k, "values")
-        names = self._checked_users(users, checked.size)
+        names = _named(users)
+        if len(names) != checked.size:
+            raise LdpstatsError(f"{len(names)} users with {checked.size} values", "one value for each user")
+        if names.has_duplicates:
+            repeated = names[names.duplicated()].unique().tolist()
+            raise LdpstatsError(
+                f"the users {one_line(repeated)} more than once in a round", "each user once", "Start another round."
+            )
+        if len(self._users) and len(names) and names.dtype != self._users.dtype:
+            raise LdpstatsError(
+                f"users like {one_line(names[:1].tolist())}",
+                f"names of the same kind as {one_line(self._users[:1].tolist())}, which the memo knows",
+            )
         draws = client_draws(rng)
-        known = {name: getattr(self, name) for name in _STATE}
+        known = {name: getattr(self, name) for name in ("simulated", "_users", "_keys", "_answers", "_first")}
         try:
             places = self._places(names, checked, draws)
         except BaseException:  # interrupted halfway: nothing of it was sent, and what is kept must fit together
@@ -142,22 +153,6 @@ class Memo(Saveable):
         own_classes = self.mechanism.classes(permanent, values)
         keys: pd.Index[Any] = pd.Index(users * self.mechanism.most_classes + own_classes)
         return keys
-
-    def _checked_users(self, users: ArrayLike, expected: int) -> pd.Index[Any]:
-        names = _named(users)
-        if len(names) != expected:
-            raise LdpstatsError(f"{len(names)} users with {expected} values", "one value for each user")
-        if names.has_duplicates:
-            repeated = names[names.duplicated()].unique().tolist()
-            raise LdpstatsError(
-                f"the users {one_line(repeated)} more than once in a round", "each user once", "Start another round."
-            )
-        if len(self._users) and len(names) and names.dtype != self._users.dtype:
-            raise LdpstatsError(
-                f"users like {one_line(names[:1].tolist())}",
-                f"names of the same kind as {one_line(self._users[:1].tolist())}, which the memo knows",
-            )
-        return names
 
     def to_json(self) -> str:
         """Return everything as JSON, for the respondents' side; `from_json` restores it exactly."""

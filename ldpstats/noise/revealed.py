@@ -67,7 +67,16 @@ class RevealedBits(NoiseModel):
     revealed: int | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "encoding", _checked_encoding(self.encoding))
+        matrix = as_array(self.encoding, "an encoding")
+        refuse_too_large(matrix.shape, "an encoding", "Take fewer values or bits; OLH hashes alphabets of any size.")
+        if matrix.ndim != 2 or matrix.shape[1] < 2 or not matrix.size or not np.all((matrix == 0) | (matrix == 1)):
+            raise LdpstatsError(
+                f"an encoding of shape {matrix.shape} and dtype {matrix.dtype}",
+                "a matrix of zeros and ones, a row per bit and a column for each of at least two values",
+            )
+        checked = matrix.astype(np.int8)
+        checked.setflags(write=False)
+        object.__setattr__(self, "encoding", checked)
         object.__setattr__(self, "cohorts", at_least(self.cohorts, 1, "cohorts"))
         slots = len(self.encoding)
         if slots % self.cohorts:
@@ -166,7 +175,9 @@ class RevealedBits(NoiseModel):
 
     def mean(self, frequencies: FloatArray) -> FloatArray:
         """Return how often each slot is expected to be sent as set and as not set, per report."""
-        return self._paired(self._share * (self.flip + self._delta * (frequencies @ self._flat.T)), self._share)
+        sent = self._share * (self.flip + self._delta * (frequencies @ self._flat.T))
+        by_cohort = sent.reshape(*sent.shape[:-1], self.cohorts, self._width)
+        return np.stack([by_cohort, self._share - by_cohort], axis=-2).reshape(*sent.shape[:-1], self.outputs)
 
     def design(self) -> tuple[FloatArray, FloatArray]:
         """Return ρ (keep - flip) B with both signs, and the offset."""
@@ -346,11 +357,6 @@ class RevealedBits(NoiseModel):
         numbers = {"keep": self.keep, "flip": self.flip, "cohorts": self.cohorts, "revealed": self.revealed}
         return {"kind": "revealed bits", "encoding": self.encoding.tolist(), **numbers}
 
-    def _paired(self, sent: FloatArray, total: float) -> FloatArray:
-        """Return a tally from what the slots send as set."""
-        by_cohort = sent.reshape(*sent.shape[:-1], self.cohorts, self._width)
-        return np.stack([by_cohort, total - by_cohort], axis=-2).reshape(*sent.shape[:-1], self.outputs)
-
     def _unpaired(self, tallies: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return what the slots of a tally sent as set, and as not set."""
         by_cohort = tallies.reshape(*tallies.shape[:-1], self.cohorts, 2, self._width)
@@ -406,16 +412,3 @@ def differing_bits(encoding: NDArray[Any], cohorts: int, revealed: int) -> set[t
             found.add((min(first, revealed), min(second, max(revealed - first, 0))))
             found.add((min(first, max(revealed - second, 0)), min(second, revealed)))
     return found
-
-
-def _checked_encoding(encoding: NDArray[Any]) -> NDArray[np.int8]:
-    matrix = as_array(encoding, "an encoding")
-    refuse_too_large(matrix.shape, "an encoding", "Take fewer values or bits; OLH hashes alphabets of any size.")
-    if matrix.ndim != 2 or matrix.shape[1] < 2 or not matrix.size or not np.all((matrix == 0) | (matrix == 1)):
-        raise LdpstatsError(
-            f"an encoding of shape {matrix.shape} and dtype {matrix.dtype}",
-            "a matrix of zeros and ones, a row per bit and a column for each of at least two values",
-        )
-    checked = matrix.astype(np.int8)
-    checked.setflags(write=False)
-    return checked

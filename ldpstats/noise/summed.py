@@ -135,7 +135,9 @@ class SummedSupport(NoiseModel):
     def simulate(self, true_counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw each class's supports: independent ones by class, others as if all held the first value of theirs."""
         if self.size is not None:
-            return self._added_up(self.support.simulate(self._by_value(true_counts), rng))
+            values = np.zeros((*true_counts.shape[:-1], self.support.cells), dtype=true_counts.dtype)
+            values[..., self._first] = true_counts
+            return np.add.reduceat(self.support.simulate(values, rng), self._first, axis=-1)
         others = true_counts.sum(axis=-1, keepdims=True) * np.asarray(self.sizes) - true_counts
         counts: NDArray[np.int64] = rng.binomial(true_counts, self.support.p) + rng.binomial(others, self.support.q)
         return counts
@@ -172,15 +174,6 @@ class SummedSupport(NoiseModel):
     def to_dict(self) -> dict[str, Any]:
         """Return the model as plain values."""
         return {"kind": "summed support", "sizes": list(self.sizes), **asdict(self.support)}
-
-    def _by_value(self, classes: NDArray[Any]) -> NDArray[Any]:
-        """Give the first value of every class all that the class has."""
-        values = np.zeros((*classes.shape[:-1], self.support.cells), dtype=classes.dtype)
-        values[..., self._first] = classes
-        return values
-
-    def _added_up(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-        return np.add.reduceat(counts, self._first, axis=-1)
 
     @property
     def _first(self) -> NDArray[np.int64]:

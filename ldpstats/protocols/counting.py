@@ -220,12 +220,14 @@ class Respondents:
             self._numbered[row].append(Parts.numbered_in(identity, self._rows[row].unit, numbers))
 
     def add(self, other: Respondents) -> None:
-        """Add those of other rows.
+        """Add those of other rows; refuse those of another protocol.
 
         Parameters
         ----------
         other : Respondents
         """
+        if [one.label for one in other._rows] != [one.label for one in self._rows]:
+            raise LdpstatsError("counts of another protocol", "counts of the same protocol")
         for own, more in zip(self._numbered, other._numbered, strict=True):
             own.extend(more)
         for identity, counted in other._unnumbered.items():

@@ -36,7 +36,16 @@ def views_of(domain: Domain, *, k: int, groups: NamedGroups = None, named_views:
     """Return the fewest views of all groups of k attributes, or few of the groups named, or the views as named."""
     names = checked_domain(domain).names
     if named_views is not None:
-        return _checked_views(domain, groups, named_views)
+        if groups is not None or not is_list_like(named_views):
+            raise LdpstatsError(
+                f"views = {named_views!r} with groups = {groups!r}",
+                "a list of views, each a list of groups; or groups alone",
+            )
+        checked = tuple(named_groups(domain, view) for view in named_views)
+        named_groups(domain, [group for view in checked for group in view])
+        for view in checked:
+            domain.project([name for group in view for name in group])  # refuses an attribute that stands twice
+        return checked
     if groups is not None:
         return _plain(views(names, groups=named_groups(domain, groups)))
     return _plain(views(names, k))
@@ -44,20 +53,6 @@ def views_of(domain: Domain, *, k: int, groups: NamedGroups = None, named_views:
 
 def _plain(found: Iterable[Iterable[Iterable[object]]]) -> Views:
     return tuple(tuple(tuple(map(str, group)) for group in view) for view in found)
-
-
-def _checked_views(domain: Domain, groups: NamedGroups, named_views: Sequence[Sequence[Sequence[str]]]) -> Views:
-    """Return views as tuples; refuse a group that stands twice, and an attribute that stands twice in a view."""
-    if groups is not None or not is_list_like(named_views):
-        raise LdpstatsError(
-            f"views = {named_views!r} with groups = {groups!r}",
-            "a list of views, each a list of groups; or groups alone",
-        )
-    checked = tuple(named_groups(domain, view) for view in named_views)
-    named_groups(domain, [group for view in checked for group in view])
-    for view in checked:
-        domain.project([name for group in view for name in group])  # refuses an attribute that stands twice
-    return checked
 
 
 def groups_of(domain: Domain, *, k: int, groups: NamedGroups = None) -> tuple[Group, ...]:

@@ -79,7 +79,13 @@ class HadamardCoefficients(AssignedQuestions):
     def __init__(self, domain: Domain, *, epsilon: float, k: int = 2, outside: str = REFUSE) -> None:
         formed, level = groups_of(domain, k=k), positive_epsilon(epsilon)
         refuse_shared_labels(formed)
-        _refuse_large(domain, formed)
+        cells = max(domain.size(group) for group in formed)
+        if cells > _LARGEST_TABLE:
+            raise LdpstatsError(
+                f"a group with {cells:,} cells, of which every one takes a coefficient or more",
+                f"at most {_LARGEST_TABLE:,} cells",
+                "Form tables of fewer attributes, or ask for the groups as they are: SampledGroups.",
+            )
         self._settle(domain=domain, k=len(formed[0]), epsilon=level, groups=formed, outside=outside)
 
     def units(self) -> list[list[Asked]]:
@@ -113,29 +119,15 @@ def _parities(domain: Domain, k: int, mechanism: Mechanism) -> Iterator[Asked]:
         for masks in product(*(range(1, 1 << widths[name]) for name in attributes)):
             marked = zip(attributes, masks, strict=True)
             names = tuple(f"{name}[{mask:0{widths[name]}b}]" for name, mask in marked)
-            yield Asked(names, _parity(Question.of(domain, attributes), masks), mechanism)
+            question = Question.of(domain, attributes)
+            parities = [
+                np.bitwise_count(np.arange(categories) & mask) % 2
+                for categories, mask in zip(question.shape, masks, strict=True)
+            ]
+            yield Asked(names, question.coarsened(reduce(np.bitwise_xor.outer, parities).ravel()), mechanism)
 
 
 def _subsets(names: Sequence[str], most: int | None = None) -> Iterator[Group]:
     """Return the nonempty sets of so many names at most, the smallest first."""
     sizes = range(1, (most or len(names)) + 1)
     return (chosen for size in sizes for chosen in combinations(names, size))
-
-
-def _parity(question: Question, masks: Sequence[int]) -> Question:
-    """Ask for the parity of the bits in the masks, one for every attribute."""
-    parities = [
-        np.bitwise_count(np.arange(categories) & mask) % 2
-        for categories, mask in zip(question.shape, masks, strict=True)
-    ]
-    return question.coarsened(reduce(np.bitwise_xor.outer, parities).ravel())
-
-
-def _refuse_large(domain: Domain, groups: Sequence[Group]) -> None:
-    cells = max(domain.size(group) for group in groups)
-    if cells > _LARGEST_TABLE:
-        raise LdpstatsError(
-            f"a group with {cells:,} cells, of which every one takes a coefficient or more",
-            f"at most {_LARGEST_TABLE:,} cells",
-            "Form tables of fewer attributes, or ask for the groups as they are: SampledGroups.",
-        )

@@ -159,16 +159,7 @@ def respondents(domain: Domain, frame: Frame, counts: str | None = None, substit
     """
     frame = checked_frame(frame)
     codes = domain.compact_codes(frame, marked=substitutes is not None)
-    _warn_of_foreign_columns(domain, frame, codes)
-    if counts is None:
-        refuse_frequencies(frame, domain.names, domain.size())
-    else:
-        codes = np.repeat(codes, _repetitions(frame, counts, domain), axis=0)
-    return codes if substitutes is None else with_substitutes(codes, domain.shape, substitutes)
-
-
-def _warn_of_foreign_columns(domain: Domain, frame: pd.DataFrame, codes: IntArray) -> None:
-    """Warn of a column without a known answer that has some as another type: 1 or 1.0 where the category is '1'."""
+    # of a column without a known answer that has some as another type: 1 or 1.0 where the category is '1'
     for (name, categories), column in zip(domain.categories.items(), codes.T, strict=True):
         if column.size > 1 and column.max() < 0:
             known = set(map(str, categories))
@@ -179,6 +170,11 @@ def _warn_of_foreign_columns(domain: Domain, frame: pd.DataFrame, codes: IntArra
                     f"none of {one_line(categories)}. Convert the column.",
                     stacklevel=2,
                 )
+    if counts is None:
+        refuse_frequencies(frame, domain.names, domain.size())
+    else:
+        codes = np.repeat(codes, _repetitions(frame, counts, domain), axis=0)
+    return codes if substitutes is None else with_substitutes(codes, domain.shape, substitutes)
 
 
 def _repetitions(frame: pd.DataFrame, name: str, domain: Domain) -> NDArray[np.int64]:

@@ -38,7 +38,16 @@ def raw_proportions(tables: Table | TableSet, truth: Population) -> RawProportio
     >>> raw_proportions(SampledGroups(domain, epsilon=2.0).simulate(people, rng=1), people)(["car"])
     array([0.6, 0.4])
     """
-    _refuse_respondents(tables)
+    if not isinstance(tables, Table | TableSet):
+        raise LdpstatsError(f"tables of type {type(tables).__name__}", "a Table or a TableSet of simulated reports")
+    if not tables.n:
+        raise LdpstatsError("tables without a single report", "tables of simulated reports")
+    if tables.simulated < tables.n:
+        raise LdpstatsError(
+            f"{tables.n - tables.simulated:,} of {tables.n:,} reports that respondents sent",
+            "tables whose reports are all simulated",
+            "What respondents would have said without noise is not known; simulate() makes reports of known answers.",
+        )
     domain, people = tables.domain, people_of(tables.domain, truth, generator(0))
     if not people.n:
         raise LdpstatsError("a truth without respondents", "those whose answers were simulated")
@@ -64,17 +73,3 @@ def raw_proportions(tables: Table | TableSet, truth: Population) -> RawProportio
         return np.asarray(counts.transpose([ordered.index(name) for name in attributes]) / people.n)
 
     return proportions
-
-
-def _refuse_respondents(tables: object) -> None:
-    """Refuse tables of people whose answers nobody knows."""
-    if not isinstance(tables, Table | TableSet):
-        raise LdpstatsError(f"tables of type {type(tables).__name__}", "a Table or a TableSet of simulated reports")
-    if not tables.n:
-        raise LdpstatsError("tables without a single report", "tables of simulated reports")
-    if tables.simulated < tables.n:
-        raise LdpstatsError(
-            f"{tables.n - tables.simulated:,} of {tables.n:,} reports that respondents sent",
-            "tables whose reports are all simulated",
-            "What respondents would have said without noise is not known; simulate() makes reports of known answers.",
-        )

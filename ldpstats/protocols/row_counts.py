@@ -164,14 +164,12 @@ class RowCounts:
         other : RowCounts
             Of the same protocol.
         """
-        if [one.label for one in other._rows] != [one.label for one in self._rows]:
-            raise LdpstatsError("counts of another protocol", "counts of the same protocol")
+        self._respondents.add(other._respondents)
         self._counts += other._counts
         self._simulated += other._simulated
         for row, sums in enumerate(other._sums):
             if sums is not None:
                 self._take_row(row, sums)
-        self._respondents.add(other._respondents)
 
     def tables(self, set_aside: int = 0) -> TableSet:
         """Return the tables of all that was counted.

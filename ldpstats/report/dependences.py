@@ -39,22 +39,17 @@ def pairs(studied: StudiedTables) -> Section:
     shown = Rows(panel_of_figures(_HEADERS, rows[:_MANY], "All pairs, the strongest dependence first"), tuple(links))
     more = Rows(panel_of_figures(_HEADERS, rows[_MANY:], "All further pairs"), tuple(links[_MANY:]))
     folded = [Folded(f"{len(rows) - _MANY:,} further pairs", (more,), printed=False)] if len(rows) > _MANY else []
-    pictures = [Drawn(studied.tests.picture(), "pairs-picture"), *_forest(studied)]
+    pictures = [Drawn(studied.tests.picture(), "pairs-picture")]
+    drawn = [pair for pair in studied.dependent if not pair.effect.why_not][:_STRONGEST]
+    if len(drawn) > 1:
+        title = "Dependences that are shown" if len(drawn) == len(studied.dependent) else "The strongest dependences"
+        picture = replace(forest_picture([pair.effect for pair in drawn]), title=f"{title}: Cramér's V")
+        pictures.append(Drawn(picture, "effects-picture"))
     return Section.of(*_PAIRS, read, *pictures, shown, *folded, *_remarks(studied), *_open(studied))
 
 
 def _level(studied: StudiedTables) -> str:
     return f"{100 * (1 - studied.alpha):g} %"
-
-
-def _forest(studied: StudiedTables) -> list[Part]:
-    """Return the picture of the strongest effects, where there are any to compare."""
-    drawn = [pair for pair in studied.dependent if not pair.effect.why_not][:_STRONGEST]
-    if len(drawn) < 2:
-        return []
-    title = "Dependences that are shown" if len(drawn) == len(studied.dependent) else "The strongest dependences"
-    picture = replace(forest_picture([pair.effect for pair in drawn]), title=f"{title}: Cramér's V")
-    return [Drawn(picture, "effects-picture")]
 
 
 def _line(pair: StudiedPair) -> list[str]:

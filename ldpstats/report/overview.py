@@ -75,9 +75,11 @@ def asked(studied: StudiedTables) -> Section:
         "Protocol" if len(tables.origins) == 1 else f"Protocol {number}": one.protocol
         for number, one in enumerate(tables.origins, 1)
     }
+    records = studied.tables.domain.size()
+    possible = f"{records:,}" if records < 10**9 else f"{records:.2g}"
     facts = {
         "Reports": f"{tables.n:,}, of which {tables.simulated:,} simulated",
-        "Attributes": f"{len(tables.domain)}, with {_records(studied)} possible records",
+        "Attributes": f"{len(tables.domain)}, with {possible} possible records",
         "Tables": f"{len(tables):,} ({kinds})",
         "Reports behind a table": between,
         **origins,
@@ -94,11 +96,6 @@ def asked(studied: StudiedTables) -> Section:
         Rows(domain),
         _groups(studied),
     )
-
-
-def _records(studied: StudiedTables) -> str:
-    records = studied.tables.domain.size()
-    return f"{records:,}" if records < 10**9 else f"{records:.2g}"
 
 
 def _groups(studied: StudiedTables) -> Part:

@@ -13,7 +13,6 @@ from ldpstats.protocols.population import Population
 from ldpstats.protocols.raw_proportions import raw_proportions
 from ldpstats.protocols.summary import counted
 from ldpstats.report.content import Drawn, Folded, Rows, Section
-from ldpstats.report.studied_pairs import StudiedPair
 from ldpstats.report.studied_tables import StudiedTables
 from ldpstats.tables import Table
 
@@ -31,10 +30,11 @@ def raw_and_private(studied: StudiedTables, truth: Population) -> Section:
     notes = (f"simulated: {tables.n:,} reports{intervals}", *studied.fit.warning)
     singles = [found for found in studied.singles.values() if isinstance(found, Table)]
     shares = [line for table in singles for line in compared_cells(table, raw_of(table.attributes), studied.alpha)]
+    # a V of some categories is that of another table, and one of noise of none
     effects = [
         (pair.title, true_cramers_v(raw_of(pair.table.attributes)), pair.effect.cramers_v, *pair.interval)
         for pair in studied.found
-        if _is_comparable(pair)
+        if pair.is_plausible and not pair.effect.why_not and not pair.effect.without
     ]
     drawn = [
         _compared(name, title, notes, lines, scale)
@@ -60,11 +60,6 @@ def _left_out(number: int) -> list[str]:
     return [
         f"Without {counted(number, 'pair')} whose V is not estimable, or leaves out categories that were hardly seen."
     ]
-
-
-def _is_comparable(pair: StudiedPair) -> bool:
-    """Say whether there is a V of all categories: one of some is that of another table, and one of noise of none."""
-    return pair.is_plausible and not pair.effect.why_not and not pair.effect.without
 
 
 def _compared(name: str, title: str, notes: tuple[str, ...], lines: Sequence[ComparedCell], scale: str) -> Drawn:

@@ -23,10 +23,6 @@ _QUESTIONS: dict[type, str] = {
     CollectorComparison: "Do the collectors differ?",
     RepeatedRows: "Do rows stand twice?",
 }
-_UNCHECKED = (
-    "Rows that stand twice are looked for where files are counted, and collectors are compared where their tables are "
-    "merged. With these tables nothing of either is kept."
-)
 
 
 def trust(studied: StudiedTables) -> Section:
@@ -93,7 +89,10 @@ def _checked(studied: StudiedTables) -> Iterator[Part]:
         asked = _QUESTIONS.get(type(check), summary.title)
         yield Entry(f"check-{place}", asked, (*map(Warned, check.warning), *parts, *picture))
     if not checks:
-        yield _UNCHECKED
+        yield (
+            "Rows that stand twice are looked for where files are counted, and collectors are compared where their "
+            "tables are merged. With these tables nothing of either is kept."
+        )
 
 
 def _agreement(studied: StudiedTables) -> list[Part]:

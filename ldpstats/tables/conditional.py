@@ -299,7 +299,9 @@ class Conditional(TableResult):
 
         Of a row with two cells the second one's are those of the first, the other way round.
         """
-        source = self._with_reports
+        sources = self.table.sources
+        moved = isinstance(self.table.provenance, Consistent) and len(sources) == 1
+        source = sources[0].marginal(self.table.attributes) if moved else self.table
         if not is_sparse(source):
             return None
         rows, columns = self._rows(self.table.cells.estimate).shape
@@ -311,13 +313,6 @@ class Conditional(TableResult):
                 return None
             tests.append(ScoreInversion(reports, comparison))
         return tuple(tests)
-
-    @property
-    def _with_reports(self) -> Table:
-        """The table whose own reports tell the cells: of a consistent one, that which was moved."""
-        sources = self.table.sources
-        moved = isinstance(self.table.provenance, Consistent) and len(sources) == 1
-        return sources[0].marginal(self.table.attributes) if moved else self.table
 
 
 def quotients_of_rows(cells: FloatArray, covariance: FloatArray) -> FiellerQuotient:

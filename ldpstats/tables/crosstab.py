@@ -302,8 +302,12 @@ class Crosstab(TableResult):
         ends = [across] if self.columns else []
         above = f"Columns: {' · '.join(self.columns)}" if self.columns else ""
         panels = wide_panels(above, self.rows, body, [*beside, *ends], self._texts())
-        marked = self._marked()
-        if marked:
+        found, z = self.residuals, self.quantile
+        if np.isfinite(found).any():
+            marked = [
+                ["-" if math.isnan(one) else f"{one:+.1f}{' *' if abs(one) > z else ''}" for one in row]
+                for row in found
+            ]
             panels += wide_panels("Adjusted residuals", self.rows, labels, beside, marked)
         return Summary(f"{title}{kind}", tuple(panels), tuple(self._sentences()))
 
@@ -316,15 +320,6 @@ class Crosstab(TableResult):
             errors = np.full(shares.shape, math.nan)
         width = self.shape[1] + bool(self.columns)
         return with_errors(shares[:, :width], errors[:, :width], percent=self.normalize != "all")
-
-    def _marked(self) -> list[list[str]]:
-        """Return the residuals as they shall be shown; nothing, where there are none."""
-        found, z = self.residuals, self.quantile
-        if not np.isfinite(found).any():
-            return []
-        return [
-            ["-" if math.isnan(one) else f"{one:+.1f}{' *' if abs(one) > z else ''}" for one in row] for row in found
-        ]
 
     @property
     def why_no_errors(self) -> str:

@@ -87,7 +87,16 @@ def one_way_intervals(tables: TableSet, known: Mapping[str, Table] | None = None
     known : mapping, optional
         The table of every attribute that has one, by its name, for callers who have them.
     """
-    found, fit = _as_many_as_can_be_drawn(tables, known), tables.channel_fit()
+    found: dict[str, Table] = {}
+    for name in tables.domain.names if known is None else known:
+        taken = sum(1 + table.domain.size() for table in found.values())
+        if taken + tables.domain.size([name]) >= MOST_LINES:
+            break
+        try:
+            found[name] = tables.pooled(name) if known is None else known[name]
+        except NotIdentifiedError:
+            continue
+    fit = tables.channel_fit()
     missing = [str(name) for name in (tables.domain.names if known is None else known) if name not in found]
     limits = [_limits(table)[0] if fit.plausible else _no_limits(table) for table in found.values()]
     estimates = tuple(one for table in found.values() for one in _floats(table.cells.estimate))
@@ -106,20 +115,6 @@ def one_way_intervals(tables: TableSet, known: Mapping[str, Table] | None = None
         f"proportion, {_LEVEL}" if fit.plausible else "proportion",
         groups=tuple(str(name) for name, table in found.items() for _ in range(table.domain.size())),
     )
-
-
-def _as_many_as_can_be_drawn(tables: TableSet, known: Mapping[str, Table] | None) -> dict[str, Table]:
-    """Return the table of every attribute that has one, pooled if it is not known."""
-    found: dict[str, Table] = {}
-    for name in tables.domain.names if known is None else known:
-        taken = sum(1 + table.domain.size() for table in found.values())
-        if taken + tables.domain.size([name]) >= MOST_LINES:
-            break
-        try:
-            found[name] = tables.pooled(name) if known is None else known[name]
-        except NotIdentifiedError:
-            continue
-    return found
 
 
 def mosaic(crosstab: Crosstab) -> Mosaic:

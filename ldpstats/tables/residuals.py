@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ldpstats.arrays import BoolArray, FloatArray
-from ldpstats.estimation import Estimate
+from ldpstats.arrays import FloatArray
 from ldpstats.estimation.unbiased_estimates import UnbiasedPooling
 from ldpstats.tables.table import Table
 from ldpstats.tables.unbiased_cells import bound_of, is_sparse, never_certain, own_reports, unbiased_cells
@@ -98,11 +97,17 @@ def adjusted_residuals(table: Table, rows: Sequence[str], columns: Sequence[str]
     square = cells.estimate.reshape(shape)
     margins = square.sum(axis=1), square.sum(axis=0)
     there, total = tuple(one > _TINY for one in margins), square.sum()
-    unseen = _unseen(table, (rows, columns), there)
+    named = [
+        f"{' and '.join(side)} {', '.join(_labels(table, side, np.flatnonzero(~seen)))}"
+        for side, seen in zip((rows, columns), there, strict=True)
+        if not seen.all()
+    ]
+    unseen = f"not estimated above zero: {'; '.join(named)}" if named else ""
     if min(int(one.sum()) for one in there) < 2 or total < _TINY:
         return AdjustedResiduals.none(shape, unseen or "there is one category")
     row, column = (np.maximum(one, 0) / np.maximum(one, 0).sum() for one in margins)
-    spread = _covariance_under(table, cells, np.outer(row, column).ravel())
+    own = own_reports(table)
+    spread = UnbiasedPooling(own).covariance(np.outer(row, column).ravel()) if own else never_certain(table, cells)
     variances = np.diagonal(covariance_of_interactions(spread, row[:, None], column[None, :])).reshape(shape).copy()
     beyond = _of_products(spread.reshape(*shape, *shape), row, column) / total**2
     variances += np.maximum(beyond - _SMALL * variances, 0)
@@ -142,22 +147,6 @@ def _of_products(spread: FloatArray, row: FloatArray, column: FloatArray) -> Flo
     alone = (np.diagonal(of_one @ one @ of_one.T) for of_one, one in ((of_row, rows), (of_column, columns)))
     found: FloatArray = np.outer(*alone) + (of_row @ both @ of_column.T) ** 2
     return found
-
-
-def _covariance_under(table: Table, cells: Estimate, frequencies: FloatArray) -> FloatArray:
-    """Return the covariance of the unbiased estimate at these frequencies, if it is known at any but its own."""
-    own = own_reports(table)
-    return UnbiasedPooling(own).covariance(frequencies) if own else never_certain(table, cells)
-
-
-def _unseen(table: Table, sides: tuple[Sequence[str], Sequence[str]], there: tuple[BoolArray, ...]) -> str:
-    """Name the categories that are not estimated above zero."""
-    named = [
-        f"{' and '.join(side)} {', '.join(_labels(table, side, np.flatnonzero(~seen)))}"
-        for side, seen in zip(sides, there, strict=True)
-        if not seen.all()
-    ]
-    return f"not estimated above zero: {'; '.join(named)}" if named else ""
 
 
 def _labels(table: Table, side: Sequence[str], places: np.ndarray) -> list[str]:

@@ -493,7 +493,18 @@ def _merged_tables(one: Table | None, other: Table | None, rows: _MergedRows) ->
             "tables estimated by the same method",
             f"Take estimated_by({one.method!r}) of both sets first.",
         )
-    blocks = _merged_blocks(one.blocks, other.reordered(one.attributes).blocks)
+    # each block's reports go to the first one that asked the same through the same noise, or stand behind all others
+    joined = list(one.blocks)
+    places: dict[Hashable, int] = {}
+    for place, block in enumerate(one.blocks):
+        places.setdefault((block.asked, block.answers), place)
+    for block in other.reordered(one.attributes).blocks:
+        place = places.setdefault((block.asked, block.answers), len(joined))
+        if place == len(joined):
+            joined.append(block)
+        else:
+            joined[place] = joined[place].merged_with(block)
+    blocks = tuple(joined)
     return replace(
         one,
         blocks=blocks,
@@ -503,21 +514,6 @@ def _merged_tables(one: Table | None, other: Table | None, rows: _MergedRows) ->
         sources=(*(one.sources or (one,)), *(other.sources or (other,))) if one.sources or other.sources else (),
         rows=rows.of(one, other),
     )
-
-
-def _merged_blocks(known: tuple[Block, ...], added: tuple[Block, ...]) -> tuple[Block, ...]:
-    """Add each block's reports to the first one that asked the same through the same noise, or append it."""
-    blocks = list(known)
-    places: dict[Hashable, int] = {}
-    for place, block in enumerate(known):
-        places.setdefault((block.asked, block.answers), place)
-    for block in added:
-        place = places.setdefault((block.asked, block.answers), len(blocks))
-        if place == len(blocks):
-            blocks.append(block)
-        else:
-            blocks[place] = blocks[place].merged_with(block)
-    return tuple(blocks)
 
 
 def _plain(table: Table) -> dict[str, Any]:

@@ -73,7 +73,11 @@ def notebook_of(vignette: Vignette, own: OwnData | None = None, *, quick: bool =
         Whether parameters with a comment such as "# quick: 20" take that value.
     """
     if find_spec("jupytext") is None:
-        raise _without("jupytext")
+        raise LdpstatsError(
+            "vignettes cannot run without the package jupytext",
+            "an installed jupytext",
+            "pip install 'ldpstats[vignettes]'",
+        )
     import jupytext
     from nbformat.v4 import new_code_cell
 
@@ -118,11 +122,3 @@ def _literal(plain: Mapping[str, Any]) -> str:
 def _escaped(one: str) -> str:
     digits = one.encode("utf-16-be", "surrogatepass").hex()
     return "".join(rf"\u{digits[place : place + 4]}" for place in range(0, len(digits), 4))
-
-
-def _without(package: str) -> LdpstatsError:
-    return LdpstatsError(
-        f"vignettes cannot run without the package {package}",
-        f"an installed {package}",
-        "pip install 'ldpstats[vignettes]'",
-    )

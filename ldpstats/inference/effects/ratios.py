@@ -74,7 +74,10 @@ def odds_ratio(table: Table, alpha: float = 0.05, rows: Pair = None, columns: Pa
     (first, second), (yes, no) = groups, cases = _pair(table, 0, rows), _pair(table, 1, columns)
     name = f"odds ratio of {_compared(table, yes, no)} between {_between(table, first, second)}"
     needed = [(row, column) for row in groups for column in cases]
-    comparison = Comparison(_corners(shape, groups, cases), "odds ratio")
+    # the four cells of two rows and two columns, and everything else as one part
+    parts = np.full(shape, 4)
+    parts[np.ix_(groups, cases)] = [[0, 1], [2, 3]]
+    comparison = Comparison(parts.ravel(), "odds ratio")
     return _quotient(table, name, comparison, odds_forms(shape, groups, cases), needed, alpha)
 
 
@@ -235,13 +238,6 @@ def _indicator(shape: Shape, part: Part) -> FloatArray:
     return chosen.ravel()
 
 
-def _corners(shape: Shape, rows: Positions, columns: Positions) -> IntArray:
-    """Number the four cells of two rows and two columns, and everything else as one part."""
-    parts = np.full(shape, 4)
-    parts[np.ix_(rows, columns)] = [[0, 1], [2, 3]]
-    return parts.ravel()
-
-
 def _rows(shape: Shape, rows: Positions, case: int) -> IntArray:
     """Number a column's cell and the others of two rows, and everything else as one part."""
     parts = np.full(shape, 4)
@@ -280,11 +276,6 @@ def _inversion(table: Table, quotient: FiellerQuotient, comparison: Comparison) 
 def _risks(table: Table, rows: Pair, column: Any) -> tuple[Positions, int, str]:
     """Return which rows are compared, the column whose shares are, and both in words."""
     two_way_shape(table)
-    groups, case = _pair(table, 0, rows), _case(table, column)
-    return groups, case, f"{_labelled(table, 1, case)} between {_between(table, *groups)}"
-
-
-def _case(table: Table, column: Any) -> int:
     if column is None:
         known = _categories(table, 1)
         raise LdpstatsError(
@@ -292,7 +283,8 @@ def _case(table: Table, column: Any) -> int:
             one_line(known),
             f"Say which category is the event: column={known[0]!r}, for example.",
         )
-    return _position(table, 1, column)
+    groups, case = _pair(table, 0, rows), _position(table, 1, column)
+    return groups, case, f"{_labelled(table, 1, case)} between {_between(table, *groups)}"
 
 
 def _pair(table: Table, axis: int, chosen: Pair) -> tuple[int, int]:

@@ -97,7 +97,15 @@ def independence_tests(
         )
     place = {name: number for number, name in enumerate(tables.domain.names)}
     pairs.sort(key=lambda table: [place[name] for name in table.attributes])
-    _refuse_too_few_draws(pvalue, len(pairs), alpha, adjust)
+    if isinstance(pvalue, MonteCarlo):  # of so few tables not even the smallest p-value might be significant
+        smallest = np.full(len(pairs), 1 / (1 + pvalue.most))
+        if adjusted_pvalues(smallest, alpha, adjust).min() > alpha:
+            raise LdpstatsError(
+                f"{pvalue.most:,} tables for each of {len(pairs)} tests, of which then none can be rejected by "
+                f"{adjust!r}",
+                f"at least {math.ceil(len(pairs) / alpha) - 1:,}",
+                "'auto' draws as many as are needed.",
+            )
     resolved = AmongMany(len(pairs), alpha) if pvalue == "auto" else pvalue
     # where all tests draw from one generator, each begins where the one before it ended
     shared = isinstance(resolved, MonteCarlo) and isinstance(resolved.rng, np.random.Generator)
@@ -109,7 +117,7 @@ def independence_tests(
             tested += found
             bar.update(len(found))
     tables.channel_fit()  # of all at once; each keeps its own
-    doubtful = [_is_implausible(table, len(pairs)) for stack in stacks for table in stack]
+    doubtful = [min(1.0, len(pairs) * table.channel_fit().pvalue) < LEVEL for stack in stacks for table in stack]
     decided = _decided(tested, doubtful, alpha, adjust)
     return IndependenceTests(
         pairs=tuple(sorted(decided, key=lambda pair: (math.isnan(pair.pvalue), pair.pvalue, -pair.statistic))),
@@ -122,23 +130,6 @@ def independence_tests(
         privacy=tables.privacy,
         warning=tables.warnings,
     )
-
-
-def _refuse_too_few_draws(pvalue: PValue, tests: int, alpha: float, adjust: str) -> None:
-    """Refuse to draw so few tables that not even their smallest p-value, in all the tests, would be significant."""
-    if not isinstance(pvalue, MonteCarlo):
-        return
-    smallest = 1 / (1 + pvalue.most)
-    if adjusted_pvalues(np.full(tests, smallest), alpha, adjust).min() > alpha:
-        raise LdpstatsError(
-            f"{pvalue.most:,} tables for each of {tests} tests, of which then none can be rejected by {adjust!r}",
-            f"at least {math.ceil(tests / alpha) - 1:,}",
-            "'auto' draws as many as are needed.",
-        )
-
-
-def _is_implausible(table: Table, tests: int) -> bool:
-    return min(1.0, tests * table.channel_fit().pvalue) < LEVEL
 
 
 def _pooled_margins(tables: TableSet) -> dict[str, list[FloatArray]]:

@@ -21,10 +21,6 @@ from ldpstats.privacy import PrivacyStatement
 _SAID, _MOST_ROWS = 5, 40
 _LEAST = 1e-300
 _FIRST = "The clearest is named first, and each was compared with those that are left without the ones before."
-_RIGHTLY = (
-    "Collectors may rightly ask different people. If these did not, look for forged reports, reports that were counted "
-    "twice, and devices that answer something else."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +146,10 @@ class CollectorComparison(Result):
             *map(self._differs, self.differing[:_SAID]),
             *([f"So do {more:,} further collectors."] if more > 0 else []),
             *([_FIRST] if len(self.differing) > 1 else []),
-            _RIGHTLY,
+            (
+                "Collectors may rightly ask different people. If these did not, look for forged reports, reports that "
+                "were counted twice, and devices that answer something else."
+            ),
         )
 
     def _differs(self, name: str) -> str:

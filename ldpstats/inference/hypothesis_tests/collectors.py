@@ -25,7 +25,6 @@ from ldpstats.presentation import progress
 from ldpstats.tables import Table, TableSet, checked_table_set
 
 _MOST_DESIGN = 4_000_000
-_EXACT = "exact bound of every count"
 Asked: TypeAlias = dict[Hashable, Block]
 
 
@@ -189,14 +188,6 @@ class _ComparedTable:
         attributes = " × ".join(next(iter(self.tables.values())).attributes) if self.tables else ""
         return [f"{attributes}, for which one collector asked"] if len(self.tables) == 1 else []
 
-    @property
-    def _alike(self) -> bool:
-        """Whether all asked the same through the same noises, and every report adds at most 1 to a count."""
-        first, *others = self.asked.values()
-        return all(one.keys() == first.keys() for one in others) and all(
-            block.noise.largest == 1 for block in first.values()
-        )
-
     def tested(self, number: int) -> list[tuple[float, CollectorTest]]:
         """Compare every collector with all others, if there are any; the logarithm of each p-value comes first.
 
@@ -207,7 +198,11 @@ class _ComparedTable:
         """
         if not self.tests:
             return []
-        if self._alike:
+        # whether all asked the same through the same noises, and every report adds at most 1 to a count
+        first, *others = self.asked.values()
+        if all(one.keys() == first.keys() for one in others) and all(
+            block.noise.largest == 1 for block in first.values()
+        ):
             return [self._by_counts(name) for name in self.tables]
         return [self._by_model(name, number) for name in self.tables]
 
@@ -232,7 +227,7 @@ class _ComparedTable:
                 answer = self._answer(own, place, found.size)
                 least = float(found[place])
                 words = f"{answer}: {_percent(seen)} of its reports count for it, and {_percent(others)} of the others'"
-        return self._test(name, min(0.0, math.log(looked) + least), _EXACT, words)
+        return self._test(name, min(0.0, math.log(looked) + least), "exact bound of every count", words)
 
     def _answer(self, block: Block, place: int, kinds: int) -> str:
         """Return what reports of a kind speak for."""

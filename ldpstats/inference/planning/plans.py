@@ -417,7 +417,17 @@ class _Goal:
     ) -> _Goal:
         """Read it off the groups of a domain's attributes that are asked together, which share the respondents."""
         asked = groups_of(domain, k=3 if conditional else 2, groups=groups)
-        _refuse_other_sizes(asked, conditional)
+        if conditional and min(map(len, asked)) < 3:
+            raise LdpstatsError(
+                f"groups {one_line(list(asked))}",
+                "groups of three attributes or more, for pairs that are tested given others",
+            )
+        if not conditional and set(map(len, asked)) != {2}:
+            raise LdpstatsError(
+                f"groups {one_line(list(asked))}",
+                "pairs of attributes",
+                "Plan wider tables by shape, and tests of pairs given others with conditional=True.",
+            )
         planned = [
             PlannedTest(_margins_of_group(domain, group, margins), direction=direction, tested=tested)
             for group in asked
@@ -508,20 +518,6 @@ def _unknown(
     if epsilon is not None and n is not None:
         return "power", None
     return "n" if n is None else "epsilon", target_power(USUAL_POWER if power is None else power, alpha)
-
-
-def _refuse_other_sizes(asked: Sequence[Group], conditional: bool) -> None:
-    if conditional and min(map(len, asked)) < 3:
-        raise LdpstatsError(
-            f"groups {one_line(list(asked))}",
-            "groups of three attributes or more, for pairs that are tested given others",
-        )
-    if not conditional and set(map(len, asked)) != {2}:
-        raise LdpstatsError(
-            f"groups {one_line(list(asked))}",
-            "pairs of attributes",
-            "Plan wider tables by shape, and tests of pairs given others with conditional=True.",
-        )
 
 
 def _among(asked: Sequence[Group], conditional: bool) -> str:

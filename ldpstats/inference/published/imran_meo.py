@@ -15,7 +15,6 @@ from ldpstats.inference.published.published_result import PublishedResult, count
 from ldpstats.inference.published.two_steps import (
     RULES,
     NoisyEstimate,
-    NoisyTable,
     Rule,
     accepted_by,
     noisy_table,
@@ -101,6 +100,8 @@ def two_step_test(
     statistics, small = redrawn(noisy, null, table.n, shape, gamma, drawn)
     statistic, threshold = float(observed.statistic[0]), float(np.sort(statistics)[position - 1])
     small_cells, small_tables = int(observed.small[0]), int(np.count_nonzero(small))
+    costs = "The rule of thumb costs power; where noise exceeds the cells, all of it."
+    forgets = "The blocks before the last two count for nothing, so that power does not grow with their number."
     return PublishedResult.of(
         table,
         expected=null,
@@ -115,7 +116,11 @@ def two_step_test(
         small_tables=small_tables,
         method=f"χ² of the nearest proper table (elastic net, gamma = {gamma:g}), from {noisy.words}",
         pvalue_source=str(drawn),
-        caveats=_caveats(rule, noisy),
+        caveats=(
+            *([costs] if rule != "none" else []),
+            *([forgets] if noisy.forgets else []),
+            "The paper's test, for comparison: `independence_test` takes all reports and needs no rule.",
+        ),
         seed=drawn.seed,
     )
 
@@ -133,13 +138,3 @@ def _level_and_rank(alpha: float, gamma: float, n_resamples: int) -> tuple[float
             "With fewer tables no statistic is large enough.",
         )
     return level, position
-
-
-def _caveats(rule: Rule, noisy: NoisyTable) -> tuple[str, ...]:
-    costs = "The rule of thumb costs power; where noise exceeds the cells, all of it."
-    forgets = "The blocks before the last two count for nothing, so that power does not grow with their number."
-    return (
-        *([costs] if rule != "none" else []),
-        *([forgets] if noisy.forgets else []),
-        "The paper's test, for comparison: `independence_test` takes all reports and needs no rule.",
-    )

@@ -101,7 +101,18 @@ class Aggregator(Owned, Saveable):
         self._begin(first, secrets.token_hex(_SECRET_BYTES), secrets.token_bytes(_SECRET_BYTES))
         self._journal: Journal | None = None
         if journal is not None:
-            self._go_on_from(Journal(journal, plain, json.loads(protocol.first_json())))
+            opened = Journal(journal, plain, json.loads(protocol.first_json()))
+            answers: dict[int, tuple[Any, ...]] = {}
+            try:  # begin it, or do again what it says, with the fakes that were really sent
+                begun = opened.replay(partial(self._redo, answers))
+                opened.resume()
+                self._journal = opened
+                if not begun:
+                    opened.write(["begin", self._first, self.identity, self._keys[0][1].hex()])
+                self._open_what_is_due()
+            except BaseException:
+                opened.close()
+                raise
 
     @property
     @in_turn
@@ -205,12 +216,25 @@ class Aggregator(Owned, Saveable):
         read = cls(RRBA.from_json(json.dumps(body["protocol"])))
         read._begin(body["first"], body["identity"], bytes(_SECRET_BYTES))
         read._made = read._reserved = at_least(body["made"], 0, "made")
+        # which key signs the queries from which number on; one that signed none is left out
+        keys = [(at_least(first, 0, "the first query of a key"), _read_secret(key)) for first, key in body["keys"]]
+        firsts = [first for first, _ in keys]
+        if firsts[0] != 0 or firsts != sorted(set(firsts)) or firsts[-1] > read._made:
+            raise ValueError(f"keys from the queries {one_line(firsts)} on, of {read._made}")
         # a later query is signed with a new key, so that none is taken for one that was made since
-        read._keys = [*_read_keys(body["keys"], read._made), (read._made, secrets.token_bytes(_SECRET_BYTES))]
-        read._answered = _read_answered(body["answered"], read._made)
+        read._keys = [*(key for key in keys if key[0] < read._made), (read._made, secrets.token_bytes(_SECRET_BYTES))]
+        # a bit for each query
+        bits = np.unpackbits(np.frombuffer(bytes.fromhex(body["answered"]), dtype=np.uint8))
+        if bits.size != -(-read._made // 8) * 8 or bits[read._made :].any():
+            raise ValueError(f"{bits.size} marks of answers to {read._made} queries")
+        read._answered = bytearray(bits[: read._made].tobytes())
         for series, blocks in zip(read._series, body["series"], strict=True):
             series.restore([UnitBlock.from_dict(block) for block in blocks])
-        read._refuse_contradictions()
+        units = len(read._series)
+        answers = [sum(read._answered[(unit - read._first) % units :: units]) for unit in range(units)]
+        counted = [sum(block.n for block in series.blocks) for series in read._series]
+        if answers != counted:
+            raise ValueError(f"{shortened(answers)} answers to queries in blocks of {shortened(counted)}")
         read._open_what_is_due()
         return read
 
@@ -353,20 +377,6 @@ class Aggregator(Owned, Saveable):
             if series.is_full:
                 self._open_next(unit)
 
-    def _go_on_from(self, journal: Journal) -> None:
-        """Begin a journal, or do again what it says, with the fakes that were really sent."""
-        answers: dict[int, tuple[Any, ...]] = {}
-        try:
-            begun = journal.replay(partial(self._redo, answers))
-            journal.resume()
-            self._journal = journal
-            if not begun:
-                journal.write(["begin", self._first, self.identity, self._keys[0][1].hex()])
-            self._open_what_is_due()
-        except BaseException:
-            journal.close()
-            raise
-
     def _redo(self, answers: dict[int, tuple[Any, ...]], place: int, kind: str, *rest: Any) -> None:
         """Do again what one line of the journal says."""
         if (kind == "begin") != (place == 0):
@@ -411,37 +421,12 @@ class Aggregator(Owned, Saveable):
             raise ValueError("other fakes than follow from the reports")
         self._series[unit].open_next(randomizers)
 
-    def _refuse_contradictions(self) -> None:
-        """Refuse a state in which units do not have as many reports as answers."""
-        units = len(self._series)
-        answers = [sum(self._answered[(unit - self._first) % units :: units]) for unit in range(units)]
-        counted = [sum(block.n for block in series.blocks) for series in self._series]
-        if answers != counted:
-            raise ValueError(f"{shortened(answers)} answers to queries in blocks of {shortened(counted)}")
-
 
 def _read_secret(text: object) -> bytes:
     """Read 32 hexadecimal digits."""
     if not isinstance(text, str) or len(text) != 2 * _SECRET_BYTES:
         raise LdpstatsError(f"the secret {shortened(text)}", f"{2 * _SECRET_BYTES} hexadecimal digits")
     return bytes.fromhex(text)
-
-
-def _read_keys(plain: list[list[Any]], made: int) -> list[tuple[int, bytes]]:
-    """Read which key signs the queries from which number on; one that signed none is left out."""
-    keys = [(at_least(first, 0, "the first query of a key"), _read_secret(key)) for first, key in plain]
-    firsts = [first for first, _ in keys]
-    if firsts[0] != 0 or firsts != sorted(set(firsts)) or firsts[-1] > made:
-        raise ValueError(f"keys from the queries {one_line(firsts)} on, of {made}")
-    return [key for key in keys if key[0] < made]
-
-
-def _read_answered(text: str, made: int) -> bytearray:
-    """Read which of the queries were answered, a bit for each."""
-    bits = np.unpackbits(np.frombuffer(bytes.fromhex(text), dtype=np.uint8))
-    if bits.size != -(-made // 8) * 8 or bits[made:].any():
-        raise ValueError(f"{bits.size} marks of answers to {made} queries")
-    return bytearray(bits[:made].tobytes())
 
 
 def _group_queries(domain: Domain, series: Series) -> tuple[GroupQuery, ...]:

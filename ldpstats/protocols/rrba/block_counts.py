@@ -135,12 +135,10 @@ class BlockCounts:
         other : BlockCounts
             Of the same protocol.
         """
-        if [one.label for one in other._rows] != [one.label for one in self._rows]:
-            raise LdpstatsError("counts of another protocol", "counts of the same protocol")
+        self._respondents.add(other._respondents)
         for mine, theirs in ((self._counts, other._counts), (self._simulated, other._simulated)):
             for own, more in zip(mine, theirs, strict=True):
                 own.update(more)
-        self._respondents.add(other._respondents)
 
     def tables(self, set_aside: int = 0) -> TableSet:
         """Return the tables of all that was counted: all rows of a collection, since fakes follow from them.

@@ -86,7 +86,10 @@ class Client(Owned, Saveable):
         outside: str | None = None,
     ) -> None:
         super().__init__()
-        self.limit: float = _checked_limit(limit)
+        number = real_number(limit)
+        if not number > 0 or (number == math.inf and limit != math.inf):
+            raise LdpstatsError(f"limit = {shortened(limit)}", "a level above 0; math.inf for no limit")
+        self.limit: float = number
         self._domain = checked_domain(domain)
         if protocol is not None and protocol.domain != self._domain:
             raise LdpstatsError(f"a protocol over {protocol.domain!r}", f"one over the questionnaire {self._domain!r}")
@@ -130,8 +133,28 @@ class Client(Owned, Saveable):
         query.refuse_misfits()
         key = (query.protocol, query.number, query.token)
         if key not in self._answers:
-            self._refuse_other_questions(query)
-            self._refuse_broken_rules(query)
+            public = self._domain.categories
+            for group in query.groups:
+                for name, categories in group.domain.categories.items():
+                    if public.get(name) != categories:
+                        raise DomainError(
+                            f"a query about {name!r} with {one_line(list(categories))}",
+                            f"the public questionnaire: {one_line(list(public))}, with its own categories",
+                            "Nothing was answered, and nothing spent.",
+                        )
+            if self._protocol is not None and not self._protocol.makes(query):
+                known, promised = self._protocol.fingerprint(), self._protocol.privacy().headline
+                raise LdpstatsError(
+                    f"a query of strict epsilon = {query.strict_epsilon()!r} that her protocol does not make",
+                    f"its groups, its truth and its floor: {known}, {promised}",
+                    "Nothing was answered, and nothing spent.",
+                )
+            if self._protocol is None and query.strict_epsilon() == math.inf:
+                raise LdpstatsError(
+                    "a query of strict epsilon = inf, whose answer could be the truth for sure",
+                    "finite levels, whatever the limit is",
+                    "RRBA.client makes a client that answers what that protocol asks, and nothing else.",
+                )
             level, after = query.strict_epsilon(), self._affordable(query)
             word = client_words(rng)
             # only now is the record looked at: what was refused, was refused whatever it holds
@@ -173,44 +196,15 @@ class Client(Owned, Saveable):
         record = _own_record(domain, body["record"], REFUSE)
         client = cls(domain, record, _read_level(body["limit"]), protocol=protocol)
         for plain in body["answers"]:
-            client._remember(dict(plain))
+            answer = dict(plain)
+            level, drawn = _read_level(answer.pop("epsilon")), Answer.from_dict(answer)
+            key = (drawn.protocol, drawn.number, drawn.token)
+            if key in client._answers or not level > 0:
+                raise ValueError(f"two answers to query {drawn.number}, or one that costs {level!r}")
+            client._answers[key] = drawn, level, _sum_above(client.spent, level)
         if client.spent != _read_level(body["spent"]) or client.spent > client.limit:
             raise ValueError(f"{body['spent']!r} spent of {client.limit!r} on answers that cost {client.spent!r}")
         return client
-
-    def _remember(self, plain: dict[str, Any]) -> None:
-        level, drawn = _read_level(plain.pop("epsilon")), Answer.from_dict(plain)
-        key = (drawn.protocol, drawn.number, drawn.token)
-        if key in self._answers or not level > 0:
-            raise ValueError(f"two answers to query {drawn.number}, or one that costs {level!r}")
-        self._answers[key] = drawn, level, _sum_above(self.spent, level)
-
-    def _refuse_other_questions(self, query: Query) -> None:
-        known = self._domain.categories
-        for asked in query.groups:
-            for name, categories in asked.domain.categories.items():
-                if known.get(name) != categories:
-                    raise DomainError(
-                        f"a query about {name!r} with {one_line(list(categories))}",
-                        f"the public questionnaire: {one_line(list(known))}, with its own categories",
-                        "Nothing was answered, and nothing spent.",
-                    )
-
-    def _refuse_broken_rules(self, query: Query) -> None:
-        """Refuse what the protocol does not ask, or, where none is known, what could show the truth for sure."""
-        if self._protocol is not None and not self._protocol.makes(query):
-            known, promised = self._protocol.fingerprint(), self._protocol.privacy().headline
-            raise LdpstatsError(
-                f"a query of strict epsilon = {query.strict_epsilon()!r} that her protocol does not make",
-                f"its groups, its truth and its floor: {known}, {promised}",
-                "Nothing was answered, and nothing spent.",
-            )
-        if self._protocol is None and query.strict_epsilon() == math.inf:
-            raise LdpstatsError(
-                "a query of strict epsilon = inf, whose answer could be the truth for sure",
-                "finite levels, whatever the limit is",
-                "RRBA.client makes a client that answers what that protocol asks, and nothing else.",
-            )
 
     def _affordable(self, query: Query) -> float:
         """Return what will have been spent; refuse what would be too much."""
@@ -222,13 +216,6 @@ class Client(Owned, Saveable):
                 "The aggregator may ask with larger fakes (floor=) or less truth (epsilon=).",
             )
         return after
-
-
-def _checked_limit(limit: object) -> float:
-    number = real_number(limit)
-    if not number > 0 or (number == math.inf and limit != math.inf):
-        raise LdpstatsError(f"limit = {shortened(limit)}", "a level above 0; math.inf for no limit")
-    return number
 
 
 def _policy(protocol: RRBA | None, outside: str | None) -> str:

@@ -78,23 +78,20 @@ class Journal:
         """Cut off what was never acknowledged, to write after all that was replayed."""
         size = os.fstat(self._file).st_size
         if size > self._size:
-            self._refuse_foreign_end()
+            # what does not begin as a line of ours does, or as a machine that failed leaves it, is not cut off
+            with open(self._file, "rb", closefd=False) as file:
+                file.seek(self._size)
+                start = file.read(len(_LINE))
+            if start != _LINE[: len(start)] and start.strip(b"\0"):
+                raise LdpstatsError(
+                    f"the journal {self._path.name!r}, at whose end stands {shortened(start)} and more",
+                    "a journal as it was written, perhaps with an unfinished line at its end",
+                    f"Nothing in it was changed. Move what stands behind its first {self._size} bytes to another file.",
+                )
             os.ftruncate(self._file, self._size)
         elif size < self._size:
             self._size = size
             self._append(b"\n")
-
-    def _refuse_foreign_end(self) -> None:
-        """Refuse to cut off what does not begin as a line of ours does, or as a machine that failed leaves it."""
-        with open(self._file, "rb", closefd=False) as file:
-            file.seek(self._size)
-            start = file.read(len(_LINE))
-        if start != _LINE[: len(start)] and start.strip(b"\0"):
-            raise LdpstatsError(
-                f"the journal {self._path.name!r}, at whose end stands {shortened(start)} and more",
-                "a journal as it was written, perhaps with an unfinished line at its end",
-                f"Nothing in it was changed. Move what stands behind its first {self._size} bytes to another file.",
-            )
 
     def write(self, entry: list[Any]) -> None:
         """Add a line; where there is no room for the whole of it, none of it stays."""
@@ -133,7 +130,13 @@ class Journal:
         ours = begun.startswith(_SIGNATURE) or not begun
         heads = [one for one in self._heads if ours and one[0].startswith(begun[: len(one[0])])]
         if not heads:
-            raise self._not_ours(begun)
+            if not begun.startswith(_SIGNATURE):
+                came = f"the file {str(self._path)!r}, which is no journal: it begins with {shortened(begun, 40)}"
+            elif not begun.startswith(tuple(_SIGNATURE + f"{known},".encode() for known in (_VERSION, _EARLIER))):
+                came = f"the journal {str(self._path)!r} of another version"
+            else:
+                came = f"the journal {str(self._path)!r} of another protocol, or with a damaged first line"
+            raise LdpstatsError(came, "a new file, or the journal of this very protocol", _ANOTHER_FILE)
         head, self._digest = heads[0]
         start = begun[: len(head)]
         self._size = len(start)
@@ -141,15 +144,6 @@ class Journal:
         if start != head:
             self._append(head[len(start) :])
         return len(head)
-
-    def _not_ours(self, start: bytes) -> LdpstatsError:
-        if not start.startswith(_SIGNATURE):
-            came = f"the file {str(self._path)!r}, which is no journal: it begins with {shortened(start, 40)}"
-        elif not start.startswith(tuple(_SIGNATURE + f"{known},".encode() for known in (_VERSION, _EARLIER))):
-            came = f"the journal {str(self._path)!r} of another version"
-        else:
-            came = f"the journal {str(self._path)!r} of another protocol, or with a damaged first line"
-        return LdpstatsError(came, "a new file, or the journal of this very protocol", _ANOTHER_FILE)
 
     def _read(self, line: bytes) -> list[Any]:
         if not self._follows(line):

@@ -480,7 +480,13 @@ class RRBA(SavedProtocol):
         """Send every block through its series, so that fakes follow from the rows before it."""
         series, places = self.series(), iter(range(len(rows)))
         of_unit = [[next(places) for _ in unit] for unit in self._units]
-        self._refuse_imbalance([int(rows[own[0]][0].sum()) for own in of_unit])
+        sizes = [int(rows[own[0]][0].sum()) for own in of_unit]
+        if max(sizes) - min(sizes) > 1:
+            raise ReportError(
+                f"from {min(sizes)} to {max(sizes)} rows about different groups",
+                "numbers that differ by one at most: groups are asked in turn",
+                "Rows are missing or stand twice.",
+            )
         respondents_of = []
         for own, one in zip(of_unit, progress(series, "following blocks", unit="group"), strict=True):
             names = [self.sent_rows[row].label for row in own]
@@ -511,15 +517,12 @@ class RRBA(SavedProtocol):
                 own = replace(whole.for_group(label(question.attributes)), provably_true=provably_true([one], place))
                 attributes = self.domain.project(question.attributes)
                 tables.append(Table(attributes, tuple(one.tallies(place)), own, method=method, parts=respondents_of))
-        return TableSet(
-            self.domain, tables, replace(whole, provably_true=provably_true(series)), origins=(self._origin,)
-        )
-
-    @cached_property
-    def _origin(self) -> Origin:
         level = f"p = {self.p:g}" if self.p is not None else f"epsilon = {self.epsilon:g}"
         words = f"truth or fake, block by block, at {level}"
-        return Origin(self.fingerprint(), {label(group): words for group in self.groups}, {words: FakeResponse.source})
+        origin = Origin(
+            self.fingerprint(), {label(group): words for group in self.groups}, {words: FakeResponse.source}
+        )
+        return TableSet(self.domain, tables, replace(whole, provably_true=provably_true(series)), origins=(origin,))
 
     def summary(self) -> Summary:
         """Return what is asked, how it is randomized, which tables follow, and the level."""
@@ -586,14 +589,6 @@ class RRBA(SavedProtocol):
                 counted = [used.count_reports(own) for (used, _), own in zip(asked, reported, strict=True)]
                 one.take_all(counted, simulated=len(reported[0]) if draws.simulated else 0)
                 yield _AskedBlock(one.questions, block, places[start:stop], order[among(places[start:stop])], reported)
-
-    def _refuse_imbalance(self, sizes: Sequence[int]) -> None:
-        if max(sizes) - min(sizes) > 1:
-            raise ReportError(
-                f"from {min(sizes)} to {max(sizes)} rows about different groups",
-                "numbers that differ by one at most: groups are asked in turn",
-                "Rows are missing or stand twice.",
-            )
 
     def _refuse_gaps(self, counted: Sequence[NDArray[np.int64]], names: Sequence[str]) -> None:
         """Refuse rows of which some are missing: the fakes of the blocks behind them could not be known."""

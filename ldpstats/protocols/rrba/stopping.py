@@ -264,7 +264,20 @@ def convergence(table: Table, alpha: float = 0.05, width: str = "sound") -> Conv
     level = significance(alpha)
     if width not in _WIDTHS:
         raise LdpstatsError(f"width = {width!r}", one_line(list(_WIDTHS)))
-    blocks = _full_blocks(table)
+    about = f"the table of {one_line(checked_table(table).attributes)}"
+    if not all_truth_or_fake(table.blocks):
+        raise LdpstatsError(
+            f"{about} with blocks that do not all report a cell, the true one or a fake",
+            "truth-or-fake blocks that ask for the cells themselves",
+            "Only the blocks of RRBA are compared with one another.",
+        )
+    blocks = tuple(full_blocks([block for block in table.blocks if block.n]))
+    if len(blocks) < 2:
+        raise LdpstatsError(
+            f"{about} with {len(blocks)} full block{'' if len(blocks) == 1 else 's'} of reports",
+            "at least two full blocks, as RRBA collects them",
+            "Collect more respondents, or choose a smaller block_size; a table derived from others has no blocks.",
+        )
     answers, z = TruthOrFakeStack.of(blocks), normal_quantile(level)
     estimates = (answers.counts / answers.n - answers.fakes) / answers.truth
     if width == "paper":
@@ -360,22 +373,3 @@ def _limits_of_shares(shares: FloatArray, n: IntArray | int, few: BoolArray, z: 
     limits = np.stack([shares - margins, shares + margins], axis=-1)
     limits[few] = likelihood_interval(shares[few], np.broadcast_to(n, shares.shape)[few], z)
     return limits
-
-
-def _full_blocks(table: Table) -> tuple[Block, ...]:
-    """Return the blocks to be compared, or say why these cannot be."""
-    about = f"the table of {one_line(checked_table(table).attributes)}"
-    if not all_truth_or_fake(table.blocks):
-        raise LdpstatsError(
-            f"{about} with blocks that do not all report a cell, the true one or a fake",
-            "truth-or-fake blocks that ask for the cells themselves",
-            "Only the blocks of RRBA are compared with one another.",
-        )
-    answered = tuple(full_blocks([block for block in table.blocks if block.n]))
-    if len(answered) < 2:
-        raise LdpstatsError(
-            f"{about} with {len(answered)} full block{'' if len(answered) == 1 else 's'} of reports",
-            "at least two full blocks, as RRBA collects them",
-            "Collect more respondents, or choose a smaller block_size; a table derived from others has no blocks.",
-        )
-    return answered
