@@ -46,7 +46,7 @@ bench: .venv/.tested .venv/.peers  ## speed, as ratios measured in one run
 papers: .venv/.tested  ## printed figures of the papers beside ours (under an hour); PAPERS= names some, --quick tries all
 	cd benchmarks && OPENBLAS_NUM_THREADS=1 ../$(BIN)/python -m papers $(PAPERS)
 
-studies: .venv/.tested  ## figures that this project states of itself, measured anew (most of an hour)
+studies: .venv/.tested  ## figures that this project states of itself, measured anew (some hours)
 	$(BIN)/python benchmarks/rrba.py
 	$(BIN)/python benchmarks/rrba_journal.py
 	$(BIN)/python benchmarks/rrba_readers.py
@@ -71,6 +71,9 @@ studies: .venv/.tested  ## figures that this project states of itself, measured 
 	$(BIN)/python benchmarks/fuzz_readers.py
 	$(BIN)/python benchmarks/hostile_files.py
 	$(BIN)/python benchmarks/collection_costs.py
+	$(BIN)/python benchmarks/wide_tables.py
+	$(BIN)/python benchmarks/wide_tables.py levels
+	$(BIN)/python benchmarks/wide_figures.py
 	$(BIN)/python benchmarks/fuzz_clients.py
 
 .venv/.created:

@@ -1,4 +1,4 @@
-"""What figures of one wide table cost, and those of a set of 4,950 pairs, beside what they cost before issue 28.
+"""What figures of one wide table cost, and those of a set of 4,950 pairs, beside what they cost before.
 
     python benchmarks/wide_figures.py [respondents]
 
