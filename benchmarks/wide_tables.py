@@ -35,7 +35,7 @@ MECHANISMS = ("grr", "ss", "oue", "olh")
 SIZES = {16: (0.2, "2.5"), 24: (0.5, "11 to 136"), 32: (1.0, "270 (OLH)"), 64: (8.0, "")}
 SETTINGS = ((0.5, 2_000), (1.0, 10_000), (1.0, 100_000), (2.0, 100_000), (4.0, 1_000), (4.0, 10_000), (4.0, 1_000_000))
 DEPENDENCES = (0.0, 0.3)
-GIGABYTE, RUNS, LEVEL, HELD = 1.0, 2_000, 0.05, (0.03, 0.065)
+PARTS, GIGABYTE, RUNS, LEVEL, HELD = 10, 1.0, 2_000, 0.05, (0.03, 0.065)
 LEVELS = dict.fromkeys(((24, 24), (5, 60)), ((2.0, 100_000), (4.0, 10_000)))
 
 
@@ -64,10 +64,15 @@ def of_network(net: Network, respondents: int, epsilon: float = 4.0) -> ldp.Tabl
 
 
 def even_pairs(attributes: int, respondents: int, epsilon: float = 2.0) -> ldp.TableSet:
-    """Ask respondents with independent answers about pairs of attributes with four categories each."""
+    """Ask respondents with independent answers about pairs of attributes with four categories each, part by part."""
     domain, rng = ldp.Domain({f"question {one}": list("wxyz") for one in range(attributes)}), np.random.default_rng(1)
-    people = {name: pd.Categorical.from_codes(rng.integers(4, size=respondents), list("wxyz")) for name in domain.names}
-    return ldp.SampledGroups(domain, epsilon=epsilon).simulate(pd.DataFrame(people, copy=False), rng=1)
+    asked, counting = ldp.SampledGroups(domain, epsilon=epsilon), []
+    for part in range(PARTS):
+        codes = rng.integers(4, size=(attributes, respondents // PARTS), dtype=np.int8)
+        columns = zip(domain.names, codes, strict=True)
+        people = {name: pd.Categorical.from_codes(column, list("wxyz")) for name, column in columns}
+        counting.append(asked.simulate(pd.DataFrame(people, copy=False), rng=part))
+    return sum(counting[1:], counting[0])
 
 
 def occupations(respondents: int = 200_000) -> ldp.TableSet:

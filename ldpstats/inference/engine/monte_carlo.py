@@ -37,8 +37,6 @@ _CELLS_AT_ONCE = 1 << 16
 _BATCHES_AT_ONCE = 32
 # how often a rare statistic must be reached until its share is known to a third
 _FEW = 10
-# a p-value of a quarter of the level is still found below it in 98 of 100 draws
-_DRAWS_PER_LEVEL = 4
 # A statistic below it is rounding: the table is as near to the hypothesis as a table can be.
 _NOTHING = 1e-8
 
@@ -274,8 +272,8 @@ class AmongMany(Saveable):
 
     @property
     def draws(self) -> int:
-        """The tables to draw at most, where a p-value needs so many."""
-        return math.ceil(_DRAWS_PER_LEVEL * self.tests / self.alpha)
+        """The tables of which none may reach the observed one, where it is to be shown among so many."""
+        return math.ceil(self.tests / self.alpha)
 
 
 ALONE = AmongMany(1)
@@ -287,7 +285,8 @@ def automatic(evidence: Evidence, cells: int, family: AmongMany = ALONE) -> Mont
     It ends where the verdict is settled: when 100 tables have reached the observed one (50 in a family), or after 1,999
     if ten have, else when ten have; so a p-value of .05 is known to a tenth. Tables of 256 cells or more take longer,
     those of random subsets very long: there fewer end it, also that none of the first 199 to 999 reaches the observed
-    one. Among many tests it is enough that none of tests / level tables does, or of as many as a single test draws.
+    one. Among many tests no more are drawn than must not reach it for a rejection (a p-value of a quarter of the least
+    level is found below it in 78 of 100 draws), or than a single test draws.
     """
     subsets = isinstance(evidence, BlockEvidence) and any(one.noise.size not in (None, 1) for one in evidence.blocks)
     wide = int(np.searchsorted(_WIDE, cells, side="right"))
@@ -295,5 +294,4 @@ def automatic(evidence: Evidence, cells: int, family: AmongMany = ALONE) -> Mont
     seed, most_of_first = zlib.crc32(evidence.fingerprint), min(_SETTLED, most)
     if family.tests == 1:
         return MonteCarlo(most_of_first, seed, enough, at_most=most, none_of=none)
-    none = max(most, math.ceil(family.tests / family.alpha))
-    return MonteCarlo(most_of_first, seed, min(enough, _AMONG_MANY), at_most=max(most, family.draws), none_of=none)
+    return MonteCarlo(most_of_first, seed, min(enough, _AMONG_MANY), at_most=max(most, family.draws))
