@@ -141,7 +141,7 @@ def asymptotic_pvalues(
     from scipy.special import chdtrc
 
     statistic = IndependenceAt.of(margins, pool.covariance(product_of(margins)), own=own, errors=errors)
-    found: FloatArray = chdtrc(statistic.df, statistic.measure(estimates))
+    found: FloatArray = chdtrc(statistic.df, np.maximum(statistic.measure(estimates), 0))
     return found
 
 
@@ -160,7 +160,8 @@ def pvalues_of(found: PairEstimates) -> FloatArray:
     beside = found.own.sum(axis=-1, keepdims=True) * found.own.sum(axis=-2, keepdims=True) if own else 0.0
     axes = ErrorAxes.of(found.own - beside, errors, found.margins)
     statistic = (axes.along.reshape(*axes.along.shape[:-2], -1) * axes.under(0.0)[1]).sum(axis=-1)
-    pvalues: FloatArray = chdtrc(math.prod(axes.shape), statistic)
+    # of no interactions at all rounding may say less than nothing
+    pvalues: FloatArray = chdtrc(math.prod(axes.shape), np.maximum(statistic, 0))
     return pvalues
 
 

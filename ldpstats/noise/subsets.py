@@ -42,6 +42,8 @@ def _drawn(free: Counts, holders: Counts, size: int, rng: np.random.Generator) -
     from ldpstats.kernels import split_subsets
 
     values, tables = holders.shape[-1], free.size
+    if not tables:
+        return holders
     widths = [np.array([values])]
     while widths[-1].max() > 1:
         widths.append(np.stack([widths[-1] // 2, (widths[-1] + 1) // 2], axis=-1).ravel())

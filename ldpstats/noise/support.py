@@ -12,7 +12,7 @@ from ldpstats.arrays import FloatArray, whole_cells
 from ldpstats.errors import LdpstatsError
 from ldpstats.limits import refuse_too_large
 from ldpstats.noise.channels import privacy_loss
-from ldpstats.noise.information import Information
+from ldpstats.noise.information import Information, solve_or_shortest
 from ldpstats.noise.model import NoiseModel
 from ldpstats.noise.report_total import ReportTotal
 from ldpstats.noise.subsets import subset_counts
@@ -178,7 +178,7 @@ class SupportNoise(NoiseModel):
         core = np.array([[spread.common + shift, spread.slope], [spread.slope, -1.0]])
         left = np.swapaxes(inverse[..., None, :] * rows, -1, -2)
         gram = rows @ left / n
-        woodbury = -np.linalg.solve(np.eye(2) + core @ gram, np.broadcast_to(core, gram.shape)) / n
+        woodbury = -solve_or_shortest(np.eye(2) + core @ gram, np.broadcast_to(core, gram.shape)) / n
         information = Information(inverse, left, woodbury)
         return information.times((estimate - frequencies)[..., None])[..., 0], information
 

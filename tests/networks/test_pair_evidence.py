@@ -291,3 +291,13 @@ def test_redrawn_sets_have_the_law_of_sets_with_the_estimated_tables():
         estimates = np.array([one.estimate for one in again])
         assert np.all(np.abs(estimates.mean(axis=0) - table.estimate) < 6 * table.std_err / 20)
         np.testing.assert_allclose(estimates.std(axis=0), table.std_err, rtol=0.2)
+
+
+@pytest.mark.parametrize("mechanism", ["grr", "oue"])
+def test_interactions_of_nothing_have_a_pvalue_of_one(mechanism: str) -> None:
+    """Rounding makes a statistic of no interactions negative: in half of such sets."""
+    domain = ldp.Domain({name: [0, 1] for name in "abcde"})
+    protocol = ldp.SampledGroups(domain, epsilon=2.0, mechanism=mechanism)
+    for seed in range(8):
+        found = PairEvidence.of(protocol.simulate(np.full(domain.shape, 2), rng=seed))
+        assert np.all((found.pvalue > 0) & (found.pvalue <= 1))

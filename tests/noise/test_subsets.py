@@ -10,6 +10,7 @@ import pytest
 from scipy.special import chdtrc
 from scipy.stats import multinomial
 
+import ldpstats as ldp
 from ldpstats import kernels
 from ldpstats.noise import SupportNoise
 
@@ -57,3 +58,7 @@ def test_what_all_values_but_one_miss_is_multinomial() -> None:
     rest = len(missed) - expected[common].sum()
     statistic = ((seen - expected) ** 2 / expected)[common].sum() + (seen[~common].sum() - rest) ** 2 / rest
     assert chdtrc(common.sum(), statistic) > FALSE_FAILURE_RATE
+
+
+def test_no_tables_are_drawn_where_none_are_asked_for() -> None:
+    assert ldp.SS(8, 1.0).noise.draw(np.full(8, 1 / 8), 10, 0, np.random.default_rng(1)).shape == (0, 8)

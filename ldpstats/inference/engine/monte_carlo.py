@@ -205,7 +205,9 @@ def drawn_pvalues(
     On a cluster many batches of a single table are fitted at the same time. What is decided is the same; but as more
     may have been drawn than were needed, not where a generator goes on from.
     """
-    possible = np.maximum(nulls, 0) / np.maximum(nulls, 0).sum(axis=-1, keepdims=True)
+    # rounded, so that no draw depends on which tables were fitted together
+    possible = np.round(np.maximum(nulls, 0) / np.maximum(nulls, 0).sum(axis=-1, keepdims=True), 12)
+    possible = possible / possible.sum(axis=-1, keepdims=True)
     most, alone = min(_TABLES_AT_ONCE, max(_CELLS_AT_ONCE // possible.shape[-1], 1)), len(requests) == 1
     at_once = _BATCHES_AT_ONCE if is_spread() and requests[0].enough is None and requests[0].seed is not None else 1
     numbers, sizes = [generator(one.rng) for one in requests], [one.sizes(most) for one in requests]
