@@ -265,10 +265,14 @@ class Table(Result):
     def _fit(self) -> ChannelFit:
         return fit_of(self.made_of) if self.sources else channel_fits([self.blocks])[0]
 
-    @cached_property
+    @property
     def made_of(self) -> tuple[Table, ...]:
         """The tables that it was made of in the end, each once: itself, if it was collected."""
-        return tuple(dict.fromkeys(one for source in self.sources for one in source.made_of)) or (self,)
+        return self._made_of if self.sources else (self,)  # a table that held itself would stay in memory for long
+
+    @cached_property
+    def _made_of(self) -> tuple[Table, ...]:
+        return tuple(dict.fromkeys(one for source in self.sources for one in source.made_of))
 
     def settled(self) -> Table:
         """Return the table without its assumption, where one of the groups that it was made of has all its attributes.
