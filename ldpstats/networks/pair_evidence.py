@@ -125,7 +125,12 @@ class IndependenceRanking:
         """The degrees of freedom."""
         return self.statistic.df
 
-    def __call__(self, evidence: Evidence, near: FloatArray | None = None) -> NullFit:
+    def __call__(
+        self,
+        evidence: Evidence,
+        near: FloatArray | None = None,
+        least: FloatArray | None = None,  # noqa: ARG002  # every fit is needed
+    ) -> NullFit:
         """Measure tallies; there is nothing to fit, and nothing to start `near`."""
         assert near is not None  # drawn tables
         assert isinstance(evidence, BlockEvidence)  # of these blocks

@@ -41,11 +41,12 @@ _FEW = 10
 _NOTHING = 1e-8
 
 
-_Stack: TypeAlias = tuple[Evidence, FloatArray]
+# tables, the frequencies that each was drawn at, and the statistic that it is compared with
+_Stack: TypeAlias = tuple[Evidence, FloatArray, FloatArray]
 
 
 def _ranked(statistic: Statistic, stack: _Stack) -> FloatArray:
-    return statistic(stack[0], near=stack[1]).statistic
+    return statistic(*stack).statistic
 
 
 def reaches(drawn: Any, observed: float) -> Any:
@@ -211,8 +212,8 @@ def drawn_pvalues(
     most, alone = min(_TABLES_AT_ONCE, max(_CELLS_AT_ONCE // possible.shape[-1], 1)), len(requests) == 1
     at_once = _BATCHES_AT_ONCE if is_spread() and requests[0].enough is None and requests[0].seed is not None else 1
     numbers, sizes = [generator(one.rng) for one in requests], [one.sizes(most) for one in requests]
-    seen, near = _stacked(list(enumerate(parts)), possible)
-    observed = statistic(seen, near=near).statistic
+    seen, near, least = _stacked(list(enumerate(parts)), possible, np.zeros(len(parts)))
+    observed = statistic(seen, near, least).statistic
     reached = [np.zeros(0, dtype=np.bool_) for _ in requests]
     found, left = dict[int, float](), list(range(len(requests)))
     with progress(None, "Monte Carlo", requests[0].most if alone else None, "table") as bar:
@@ -220,7 +221,7 @@ def drawn_pvalues(
             drawn = [(place, size) for place in left for size in islice(sizes[place], at_once)]
             # drawn here one after the other, wherever they are fitted
             batches = ((place, parts[place].replicates(possible[place], size, numbers[place])) for place, size in drawn)
-            stacks = _stacks(batches, possible, 0 if alone else most)
+            stacks = _stacks(batches, possible, observed, 0 if alone else most)
             statistics = np.concatenate(each(partial(_ranked, statistic), stacks))
             ends = np.cumsum([size for _, size in drawn])[:-1]
             for (place, size), of_tables in zip(drawn, np.split(statistics, ends), strict=True):
@@ -231,23 +232,26 @@ def drawn_pvalues(
     return [found[place] for place in range(len(requests))]
 
 
-def _stacks(batches: Iterable[tuple[int, Evidence]], possible: FloatArray, most: int) -> Iterator[_Stack]:
+def _stacks(
+    batches: Iterable[tuple[int, Evidence]], possible: FloatArray, least: FloatArray, most: int
+) -> Iterator[_Stack]:
     """Yield batches of tables, put together as long as they are not more than so many."""
     waiting: list[tuple[int, Evidence]] = []
     for batch in batches:
         if waiting and sum(len(one) for _, one in (*waiting, batch)) > most:
-            yield _stacked(waiting, possible)
+            yield _stacked(waiting, possible, least)
             waiting = []
         waiting.append(batch)
-    yield _stacked(waiting, possible)
+    yield _stacked(waiting, possible, least)
 
 
-def _stacked(tables: Sequence[tuple[int, Evidence]], possible: FloatArray) -> _Stack:
-    """Return tables as one stack, with the frequencies that each was drawn at."""
+def _stacked(tables: Sequence[tuple[int, Evidence]], possible: FloatArray, least: FloatArray) -> _Stack:
+    """Return tables as one stack, with the frequencies that each was drawn at and what it is compared with."""
     if len(tables) == 1:
-        return tables[0][1], possible[tables[0][0]]
+        place = tables[0][0]
+        return tables[0][1], possible[place], least[place : place + 1]
     places = np.repeat([place for place, _ in tables], [len(one) for _, one in tables])
-    return BlockEvidence.side_by_side([one for _, one in tables]), possible[places]
+    return BlockEvidence.side_by_side([one for _, one in tables]), possible[places], least[places]
 
 
 @dataclass(frozen=True, slots=True)

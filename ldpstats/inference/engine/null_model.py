@@ -38,6 +38,8 @@ class StoppingRule:
 PRECISE = StoppingRule(1e-14, 50)
 # Ranks Monte Carlo tables nearly as a precise fit does: p-values move by less than .006 (2-by-2, 4-by-4, 2-by-2-by-2).
 RANKING = StoppingRule(0.0, 3)
+# ranked tables' statistics count as at most so many times what they are at the start, which they hardly ever exceed
+_OF_START = 1.5
 
 
 class NullModel(Protocol):
@@ -180,19 +182,26 @@ def fit_null(
     stop: StoppingRule,
     measure: Callable[[NullScore], FloatArray] = remaining,
     solve: Solver = solve_or_shortest,
+    least: FloatArray | None = None,
 ) -> NullFit:
     """Fit a null model to every table by Fisher scoring, from parameters that give a proper law, and measure it there.
 
     Estimated frequencies may leave [0, 1] as long as every report keeps a positive probability: that keeps the score
     statistic free of boundary effects. A single start for all tables makes the first step very cheap.
+
+    Where `least` is given, what is measured is at most 1.5 times what it is at the start; the fit of a table of which
+    that is too little goes no further.
     """
     tables = len(evidence)
     parameters = np.tile(start, (tables, 1)) if len(start) == 1 else start.copy()
     statistic, converged = np.empty(tables), np.zeros(tables, dtype=np.bool_)
     at, active, part = null_score(model, evidence, start, solve), np.arange(tables), evidence
+    if least is not None:
+        statistic = _OF_START * measure(at)
+        converged = statistic < least
     for taken in range(stop.steps + 1):
         if stop.tolerance or taken == stop.steps:
-            statistic[active] = measure(at)
+            statistic[active] = measure(at) if least is None else np.minimum(measure(at), statistic[active])
             # of a large statistic no more digits are known
             converged[active] = np.abs(at.gain) < stop.tolerance * np.maximum(statistic[active], 1)
         step, going = at.step[~converged[active]], active[~converged[active]]

@@ -35,11 +35,12 @@ class Statistic(Protocol):
     def df(self) -> int:
         """The degrees of freedom; none if the evidence tells nothing about the hypothesis."""
 
-    def __call__(self, evidence: Evidence, near: FloatArray | None = None) -> NullFit:
+    def __call__(self, evidence: Evidence, near: FloatArray | None = None, least: FloatArray | None = None) -> NullFit:
         """Fit the hypothesis to every table and return the statistics with the fits.
 
         `near` gives frequencies that tables are draws of, as in Monte Carlo, of each or the same of all; every fit
-        then takes the same few steps, which is enough for ranking the tables.
+        then takes the same few steps, which is enough for ranking the tables. What stays below `least` need not be
+        known further.
         """
 
 
@@ -58,10 +59,11 @@ class NullFitter:
         evidence: Evidence,
         near: FloatArray | None = None,
         measure: Callable[[NullScore], FloatArray] = remaining,
+        least: FloatArray | None = None,
     ) -> NullFit:
         """Fit a model; precisely, or if the tables are drawn `near` frequencies, as far as ranking them needs."""
         stop = PRECISE if near is None else RANKING
-        return fit_null(model, evidence, self.start(model, evidence, near), stop, measure, self.solve)
+        return fit_null(model, evidence, self.start(model, evidence, near), stop, measure, self.solve, least)
 
     def start(self, model: NullModel, evidence: Evidence, near: FloatArray | None = None) -> FloatArray:
         """Return the parameters of members of a model that are proper, and near each table's estimate if it has one."""
@@ -93,9 +95,9 @@ class ScoreStatistic:
         """A basis of the contrasts that the evidence tells anything about: a matrix of cells by cells."""
         return identified_contrasts(self._evidence, self._uniform)
 
-    def __call__(self, evidence: Evidence, near: FloatArray | None = None) -> NullFit:
+    def __call__(self, evidence: Evidence, near: FloatArray | None = None, least: FloatArray | None = None) -> NullFit:
         """Fit the hypothesis to every table and return the statistics with the fits."""
-        return self.fit(self._model, evidence, near, self._measure)
+        return self.fit(self._model, evidence, near, self._measure, least)
 
     def _measure(self, at: NullScore) -> FloatArray:
         total = self.total(at.score, at.information)
@@ -144,7 +146,12 @@ class LikelihoodRatio(ScoreStatistic):
         super().__init__(model, evidence, cells)
         self._everything = LinearSubspace(self._uniform, self.contrasts)
 
-    def __call__(self, evidence: Evidence, near: FloatArray | None = None) -> NullFit:
+    def __call__(
+        self,
+        evidence: Evidence,
+        near: FloatArray | None = None,
+        least: FloatArray | None = None,  # noqa: ARG002  # every fit is needed
+    ) -> NullFit:
         """Fit the hypothesis and everything to every table, and compare their likelihoods."""
         null, free = (self.fit(model, evidence, near) for model in (self._model, self._everything))
         if near is None:
@@ -171,7 +178,12 @@ class NestedStatistic:
         self._fit = NullFitter(evidence, cells)
         self.df = seen_directions(larger, evidence, cells) - seen_directions(smaller, evidence, cells)
 
-    def __call__(self, evidence: Evidence, near: FloatArray | None = None) -> NullFit:
+    def __call__(
+        self,
+        evidence: Evidence,
+        near: FloatArray | None = None,
+        least: FloatArray | None = None,  # noqa: ARG002  # every fit is needed
+    ) -> NullFit:
         """Fit the smaller model to every table, and measure what the larger one adds."""
         small = self._fit(self._smaller, evidence, near)
         if not self._likelihood:
@@ -220,7 +232,7 @@ class WaldStatistic:
         self._directions = directions or partial(unexplained, model)
         self.df = self._directions(model.nearest(irregular(cells))).shape[-1]
 
-    def __call__(self, evidence: Evidence, near: FloatArray | None = None) -> NullFit:  # noqa: ARG002  # nothing to start
+    def __call__(self, evidence: Evidence, near: FloatArray | None = None, least: FloatArray | None = None) -> NullFit:  # noqa: ARG002  # nothing to start
         """Measure every table's estimate at the nearest member of the null."""
         parameters = self._model.nearest(self._estimate(evidence))
         frequencies = self._model.frequencies(parameters)

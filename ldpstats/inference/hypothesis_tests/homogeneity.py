@@ -104,7 +104,12 @@ class HomogeneityStatistic:
         self._alone = [ScoreStatistic(nothing, part, cells) for part in evidence.groups]
         self.df = sum(one.df for one in self._alone) - self._common.basis.shape[1]
 
-    def __call__(self, evidence: Evidence, near: FloatArray | None = None) -> NullFit:
+    def __call__(
+        self,
+        evidence: Evidence,
+        near: FloatArray | None = None,
+        least: FloatArray | None = None,  # noqa: ARG002  # every fit is needed
+    ) -> NullFit:
         """Fit common frequencies to every table, and measure how far each group is from them."""
         assert isinstance(evidence, GroupedEvidence)  # of the same groups
         common = self._fit(self._common, evidence, near)
@@ -128,7 +133,7 @@ class HomogeneityWald:
         self._estimates = [PooledEstimate(part) for part in evidence.groups]
         self.df = (len(evidence.groups) - 1) * (cells - 1)
 
-    def __call__(self, evidence: Evidence, near: FloatArray | None = None) -> NullFit:  # noqa: ARG002  # nothing to start
+    def __call__(self, evidence: Evidence, near: FloatArray | None = None, least: FloatArray | None = None) -> NullFit:  # noqa: ARG002  # nothing to start
         """Compare the groups' estimates."""
         assert isinstance(evidence, GroupedEvidence)  # of the same groups
         groups = list(zip(self._estimates, evidence.groups, strict=True))
