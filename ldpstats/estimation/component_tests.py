@@ -17,8 +17,8 @@ from ldpstats.hints import Share
 from ldpstats.noise import NoiseModel
 
 _EXPECTED = 10
-# so many drawn tallies as far out, of at most 9,999, are more than the level allows
-_SEEN = 20
+# so many drawn tallies as far out, of at most 4,999, are more than the level allows
+_SEEN = 5
 _MOST_TAILS = 10_000
 _MOST_DESIGN = 4_000_000
 

@@ -18,7 +18,7 @@ from ldpstats.estimation.least_squares import above_zero, total_score
 from ldpstats.estimation.nearest import nearest_in_information
 from ldpstats.noise import NoiseModel
 
-_DRAWS, _BATCH = 9999, 1111
+_DRAWS, _BATCH = 4999, 250
 # with four component tests a p-value of one in so many is still below the level
 _FEWEST_DRAWS = 4500
 _FEW = 20

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Hashable, Sequence
+from functools import cached_property, partial
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,8 @@ from ldpstats.arrays import FloatArray
 from ldpstats.blocks import Block
 from ldpstats.errors import NotIdentifiedError
 from ldpstats.estimation.estimate import refuse_empty
+
+Found = TypeVar("Found")
 
 
 class LinearPooling:
@@ -47,10 +50,10 @@ class LinearPooling:
 
     def _chosen(self, measurements: Sequence[Block]) -> tuple[list[FloatArray], FloatArray]:
         """Return what the proportions of every measurement are multiplied by, (cells, outputs), and what is added."""
-        designs = [one.design() for one in measurements]
+        designs = _of_each(measurements, Block.design)
         cells = designs[0][0].shape[1]
-        uniform = np.full(cells, 1 / cells)
-        weights = [one.n / np.diagonal(one.report_covariance(uniform)) for one in measurements]
+        spread = _of_each(measurements, partial(Block.report_covariance, frequencies=np.full(cells, 1 / cells)))
+        weights = [one.n / np.diagonal(own) for one, own in zip(measurements, spread, strict=True)]
         weighted = [matrix.T * weight for (matrix, _), weight in zip(designs, weights, strict=True)]
         gram = sum(
             (left @ matrix for left, (matrix, _) in zip(weighted, designs, strict=True)), np.zeros((cells, cells))
@@ -99,11 +102,20 @@ class LinearPooling:
             places = np.array(one.question.classes)
             covariance = one.noise.covariance(one.question.answer_frequencies(proper)) / one.n
             return covariance if one.question.is_identity else covariance[..., places[:, None], places]
-        parts = zip(self._measurements, self._solution[0], strict=True)
-        spread: FloatArray = np.sum(
-            [operator @ one.report_covariance(proper) @ operator.T / one.n for one, operator in parts], axis=0
-        )
+        of_reports = _of_each(self._measurements, partial(Block.report_covariance, frequencies=proper))
+        parts = zip(self._measurements, self._solution[0], of_reports, strict=True)
+        spread: FloatArray = np.sum([operator @ own @ operator.T / one.n for one, operator, own in parts], axis=0)
         return spread
+
+
+def _of_each(measurements: Sequence[Block], found: Callable[[Block], Found]) -> list[Found]:
+    """Return what is found of each measurement, worked out once for those that ask the same in the same way."""
+    known: dict[Hashable, Found] = {}
+    asked = [(one.question, one.noise) for one in measurements]
+    for key, one in zip(asked, measurements, strict=True):
+        if key not in known:
+            known[key] = found(one)
+    return [known[key] for key in asked]
 
 
 def inversion(block: Block) -> tuple[list[FloatArray], FloatArray]:

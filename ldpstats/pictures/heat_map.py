@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -94,9 +95,15 @@ class HeatMap(Picture):
         known = [self.values[place] for place in self._places if np.isfinite(self.values[place])]
         most = max(known, default=0.0) or 1.0
         scale, strength = Normalize(0, most), LinearSegmentedColormap.from_list("strength", strengths, _STEPS)
-        for place in self._places:
-            shown = self.decided[place] and np.isfinite(self.values[place])
-            self._draw_cell(ax, place, strength(scale(float(self.values[place]))) if shown else None)
+        shown = self.decided & np.isfinite(self.values)
+        colours = {
+            place: strength(scale(float(self.values[place]))) if shown[place] else None for place in self._places
+        }
+        if self._numbered:
+            for place, colour in colours.items():
+                self._draw_cell(ax, place, colour)
+        else:
+            self._draw_many(ax, colours)
         self._name_axes(ax)
         figure = ax.get_figure()
         assert figure is not None  # axes that are drawn on stand in one
@@ -109,21 +116,36 @@ class HeatMap(Picture):
         bar.solids.set(rasterized=False, edgecolor="face")
 
     def _draw_cell(self, ax: Axes, place: tuple[int, int], colour: tuple[float, float, float, float] | None) -> None:
-        """Draw a square, striped where nothing is shown, and framed where something is, but not how much."""
+        """Draw a square and its number, striped where nothing is shown, framed where something is, but not how much."""
         from matplotlib.colors import to_hex
         from matplotlib.patches import Rectangle
 
         row, column = place
         at, value = (column - _SIDE / 2, row - _SIDE / 2), self.values[place]
         if colour is None:
-            edge, hatch = (INK, "") if self.decided[place] else (_STRIPES, "////" if self._numbered else "")
+            edge, hatch = (INK, "") if self.decided[place] else (_STRIPES, "////")
             ax.add_artist(Rectangle(at, _SIDE, _SIDE, facecolor=_GREY, edgecolor=edge, hatch=hatch, linewidth=0.8))
         else:
             ax.add_artist(Rectangle(at, _SIDE, _SIDE, facecolor=colour, linewidth=0))
-        if self._numbered:
-            ink = INK if colour is None else ink_on(to_hex(colour))
-            words = f"{value:.2f}" if np.isfinite(value) else "–"
-            ax.text(column, row, words, color=ink, ha="center", va="center", fontsize="small")
+        ink = INK if colour is None else ink_on(to_hex(colour))
+        words = f"{value:.2f}" if np.isfinite(value) else "–"
+        ax.text(column, row, words, color=ink, ha="center", va="center", fontsize="small")
+
+    def _draw_many(self, ax: Axes, colours: Mapping[tuple[int, int], tuple[float, float, float, float] | None]) -> None:
+        """Draw the same squares without numbers and stripes, thousands of them as one."""
+        from matplotlib.collections import PolyCollection
+
+        corners = _SIDE / 2 * np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]])
+        ax.add_collection(
+            PolyCollection(
+                [np.array(place[::-1]) + corners for place in colours],
+                facecolors=[colour or _GREY for colour in colours.values()],
+                edgecolors=[
+                    "none" if colour else INK if self.decided[place] else _STRIPES for place, colour in colours.items()
+                ],
+                linewidths=0.8,
+            )
+        )
 
     def _name_axes(self, ax: Axes) -> None:
         side = len(self.labels)

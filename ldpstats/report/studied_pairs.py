@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 from ldpstats.estimation import pvalue_in_words
 from ldpstats.inference import Association
@@ -13,7 +14,7 @@ from ldpstats.protocols.groups import label
 from ldpstats.tables import Table
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class StudiedPair:
     """Two attributes.
 
@@ -56,7 +57,7 @@ class StudiedPair:
         """Whether the reports can have come through their channel."""
         return self.test.verdict != IMPLAUSIBLE
 
-    @property
+    @cached_property
     def interval(self) -> tuple[float, float]:
         """The interval of V; nan where there is none."""
         return self.effect.conf_int() if self.is_plausible else (math.nan, math.nan)

@@ -82,7 +82,8 @@ class StudiedTables:
         """The tests of all pairs; None where nobody was asked about two attributes together."""
         if not self.pairs:
             return None
-        asked = TableSet(self.tables.domain, self.pairs.values(), self.tables.privacy)
+        own = {*map(id, self.pairs.values())} == {*map(id, self.tables)}
+        asked = self.tables if own else TableSet(self.tables.domain, self.pairs.values(), self.tables.privacy)
         return independence_tests(asked, alpha=self.alpha)
 
     @cached_property
@@ -144,6 +145,8 @@ def _found(tables: TableSet, attributes: tuple[str, ...], wider: list[Table]) ->
         if not told or (agreed and (len(attributes) == 1 or not all(map(_is_as_reported, told)))):
             places = {name: place for place, name in enumerate(tables.domain.names)}
             return min(told or wider, key=lambda table: _place(table, places)).marginal(attributes)
+        if len(told) == len(wider):
+            return tables.pooled(attributes)
         return pooled_table(told, tables.domain.project(attributes), tables.privacy)
     except LdpstatsError as error:
         return tables[attributes] if asked else str(error)

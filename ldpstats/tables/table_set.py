@@ -92,6 +92,7 @@ class TableSet(Result):
             raise LdpstatsError(f"the origins {shortened(origins)}", "a tuple of protocols of the reports")
         self.domain, self.privacy, self.checks, self.origins = domain, privacy, checks, origins
         self._tables: dict[frozenset[str], Table] = {}
+        self._pooled: dict[tuple[str, ...], Table] = {}
         for table in tables:
             refuse_less(privacy.epsilon, table.privacy.epsilon, "every table of the set")
             for name, level in table.privacy.per_group.items():
@@ -183,7 +184,11 @@ class TableSet(Result):
         >>> (one.n, one.std_err.round(4)), (all_of_them.n, all_of_them.std_err.round(4))
         ((2666, array([0.0322, 0.0322])), (5333, array([0.0228, 0.0228])))
         """
-        return pooled_table(list(self), self.domain.project(attributes, *more), self.privacy)
+        target = self.domain.project(attributes, *more)
+        if target.names not in self._pooled:
+            about = self._holding[target.names[0]] if len(target.names) == 1 else list(self)
+            self._pooled[target.names] = pooled_table(about, target, self.privacy)
+        return self._pooled[target.names]
 
     def collapse(self, classes: Classes) -> TableSet:
         """Put categories together in all tables that have them; see `Table.collapse`.
@@ -207,6 +212,19 @@ class TableSet(Result):
             own = {name: values for name, values in classes.items() if name in table.attributes}
             tables.append(table.collapse(own) if own else table)
         return self.replaced(domain=domain, tables=tables)
+
+    @cached_property
+    def _holding(self) -> dict[str, list[Table]]:
+        """The tables that hold each attribute."""
+        found: dict[str, list[Table]] = {name: [] for name in self.domain.names}
+        for table in self:
+            for name in table.attributes:
+                found[name].append(table)
+        return found
+
+    @cached_property
+    def _fit(self) -> ChannelFit:
+        return fit_of(self)
 
     @cached_property
     def _counted(self) -> tuple[int, int]:
@@ -292,7 +310,7 @@ class TableSet(Result):
 
     def channel_fit(self) -> ChannelFit:
         """Test whether the reports of all tables can have come through their channels; see `Table.channel_fit`."""
-        return fit_of(self)
+        return self._fit
 
     def to_dict(self) -> dict[str, Any]:
         """Return the set as plain values: what was promised, and every table's `to_dict()`."""

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -60,9 +61,7 @@ class Detectability:
     @classmethod
     def of_principal(cls, principal: FloatArray, df: int) -> Detectability:
         """Average over them, given what is seen in every principal axis."""
-        directions = np.random.default_rng(0).standard_normal((_DIRECTIONS, len(principal)))
-        directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-        return cls(df, directions**2 @ principal)
+        return cls(df, _directions(len(principal)) @ principal)
 
     @classmethod
     def evenly(cls, information: float, shape: Sequence[int], tested: TestedAxes = None) -> Detectability:
@@ -102,6 +101,14 @@ class Detectability:
             middle = (below + enough) // 2
             below, enough = (below, middle) if self.power(middle, size, alpha) >= power else (middle, enough)
         return enough
+
+
+@lru_cache(maxsize=64)
+def _directions(axes: int) -> FloatArray:
+    """Return the squared parts that departures in random directions have along some principal axes, a row for each."""
+    drawn = np.random.default_rng(0).standard_normal((_DIRECTIONS, axes))
+    shares: FloatArray = (drawn / np.linalg.norm(drawn, axis=1, keepdims=True)) ** 2
+    return shares
 
 
 @dataclass(frozen=True, slots=True, eq=False)
