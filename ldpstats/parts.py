@@ -7,6 +7,7 @@ import json
 import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ LARGEST_PLACE = 1 << 62
 """Behind the last respondent that a collection can number."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Parts:
     """Respondents of collections, by their places among those who were asked the same.
 
@@ -162,7 +163,7 @@ class Parts:
         """The identities of their collections, in order."""
         return tuple(map(_identity, np.unique(self.intervals[:, :2], axis=0)))
 
-    @property
+    @cached_property
     def asked(self) -> list[tuple[int, ...]]:
         """Which units of which collections they are of."""
         begins = np.append(True, ~_same_collection(self.intervals))[: len(self.intervals)]

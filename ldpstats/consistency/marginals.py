@@ -17,7 +17,7 @@ from ldpstats.limits import LARGEST_JOINT, refuse_too_many_cells
 from ldpstats.noise import NoiseModel
 from ldpstats.tables import Consistent, Reconstructed, Table, checked_table
 from ldpstats.tables.shared import as_reported
-from ldpstats.tables.stacked import Contribution, Stacked, linear_estimate
+from ldpstats.tables.stacked import Contribution, Stacked
 
 Attributes = tuple[str, ...]
 _LEAST = 1e-12
@@ -70,7 +70,7 @@ class Marginal:
             With two reports at least.
         """
         table = as_reported(table)
-        estimate, covariance = linear_estimate(table)
+        estimate, covariance = table.linear
         if not np.all(np.isfinite(covariance)):
             raise LdpstatsError(
                 f"a table of {' and '.join(table.attributes)} without finite variances, as a single report has none",

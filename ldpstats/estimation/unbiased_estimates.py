@@ -11,6 +11,7 @@ from ldpstats.blocks import Block
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.estimation.block_stack import TruthOrFakeStack, all_truth_or_fake
 from ldpstats.estimation.estimate import Estimate, invert, over_degrees_of_freedom
+from ldpstats.estimation.measured import steadied
 from ldpstats.estimation.pooling import LinearPooling
 from ldpstats.estimation.rare import OwnReports
 
@@ -193,6 +194,23 @@ def last_two(blocks: Sequence[Block]) -> Sequence[Block]:
         In the order of collection.
     """
     return (full_blocks(blocks) if len(blocks) > 2 else blocks)[-2:]
+
+
+def steady_covariance(blocks: Sequence[Block], found: Estimate) -> FloatArray:
+    """Return the covariance of an unbiased estimate at the nearest shares that answers can have, with n - 1 for n."""
+    shares_at = steadied(found)
+    if len(blocks) == 1 and blocks[0].question.is_bijection:
+        answers = blocks[0].question.answer_frequencies(shares_at)
+        spread = blocks[0].noise.covariance(answers)
+        cells = blocks[0].classes
+        return over_degrees_of_freedom(spread[np.ix_(cells, cells)], found.n)
+    if all_truth_or_fake(blocks):
+        stack = TruthOrFakeStack.of(blocks)
+        truthful, mean = float((stack.n * stack.truth**2).sum()), stack.mean(shares_at)
+        often = stack.truth**2 * stack.n
+        spread = np.diag((often * mean).sum(axis=0)) - (often * mean).T @ mean
+        return over_degrees_of_freedom(found.n * spread / truthful**2, found.n)
+    return over_degrees_of_freedom(found.n * LinearPooling(blocks).covariance(shares_at), found.n)
 
 
 def _inverted(block: Block) -> Estimate:

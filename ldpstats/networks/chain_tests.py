@@ -23,7 +23,6 @@ from ldpstats.presentation import progress
 from ldpstats.tables import Table, TableSet, pooled_measured
 from ldpstats.tables.residuals import interactions
 from ldpstats.tables.shared import as_reported, overlapping
-from ldpstats.tables.stacked import linear_estimate
 
 HALF = 0.5
 """Less than this share of the dependence that a chain implies is no chain."""
@@ -133,7 +132,7 @@ class ChainTests:
         if table.n < _TO_SPREAD:
             raise NotIdentifiedError("a single report", "two reports, which show how far they scatter")
         if place not in self._estimates:
-            self._estimates[place] = linear_estimate(table)
+            self._estimates[place] = table.linear
         names = tuple(name for name in domain.names if name in table.attributes)
         if names == table.attributes:
             return names, *self._estimates[place]

@@ -25,7 +25,7 @@ from ldpstats.presentation import progress
 from ldpstats.tables import Table, TableSet
 from ldpstats.tables.pooled import pooled_table, solving
 from ldpstats.tables.shared import overlapping
-from ldpstats.tables.stacked import Contribution, Stacked, linear_estimate
+from ldpstats.tables.stacked import Contribution, Stacked
 
 _EMPTY = 1e-12
 _HALVINGS = 60
@@ -295,7 +295,7 @@ class FamilyEstimates:
         total = np.zeros((size, size))
         for table, (places, matrix) in zip(self.units, parts, strict=True):
             if places.size:
-                total[np.ix_(places, places)] += matrix @ linear_estimate(table)[1] @ matrix.T
+                total[np.ix_(places, places)] += matrix @ table.linear[1] @ matrix.T
         return total
 
     @cached_property
@@ -381,7 +381,7 @@ class _Estimator:
         except NotIdentifiedError:
             return self._assumed(domain)
         self.units.append(pooled)
-        cells = linear_estimate(pooled)[0]
+        cells = pooled.linear[0]
         return Family(domain, cells, {len(self.units) - 1: np.eye(cells.size)})
 
     def _identified(self, domain: Domain) -> Family:

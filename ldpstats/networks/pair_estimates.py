@@ -24,7 +24,7 @@ from ldpstats.networks.structure import Edge
 from ldpstats.presentation import progress
 from ldpstats.tables import Table
 from ldpstats.tables.shared import as_reported, overlapping
-from ldpstats.tables.stacked import Contribution, Stacked, linear_estimate
+from ldpstats.tables.stacked import Contribution, Stacked
 
 # singular values below this share of the largest are rounding
 _SAME = 1e-10
@@ -48,7 +48,7 @@ class ReportLaw:
         sums = np.eye(marginal.domain.size())[table.domain.onto(marginal.attributes)]
         self._pooling = _pooling_to(table.unbiased.estimate @ sums, self.blocks)
         self.even = even_law(self.blocks) if self._pooling else None
-        self._fixed = None if self._pooling else self.n * (sums.T @ linear_estimate(table)[1] @ sums)
+        self._fixed = None if self._pooling else self.n * (sums.T @ table.linear[1] @ sums)
         cells = marginal.domain.size()
         # of the weights: they depend on what was asked, not on the answers
         self.noise = max(float(np.trace(self.covariance(np.full(cells, 1 / cells)))), 1 / self.n)
@@ -452,7 +452,7 @@ def _redrawn(tables: Sequence[Table], size: int, rng: np.random.Generator) -> li
     sizes = [table.domain.size() for table in tables]
     ends = np.cumsum([0, *sizes])
     parts = [Contribution(np.arange(end - own, end), np.eye(own)) for own, end in zip(sizes, ends[1:], strict=True)]
-    estimates = np.concatenate([linear_estimate(table)[0] for table in tables])
+    estimates = np.concatenate([table.linear[0] for table in tables])
     covariance = Stacked.of(tables).covariance_of(parts, int(ends[-1]))
     return np.split(rng.multivariate_normal(estimates, covariance, size=size, method="eigh"), ends[1:-1], axis=1)
 

@@ -28,7 +28,7 @@ from ldpstats.tables.shared import (
     overlapping,
     reports_once,
 )
-from ldpstats.tables.stacked import Contribution, Stacked, linear_estimate
+from ldpstats.tables.stacked import Contribution, Stacked
 from ldpstats.tables.table import Table
 
 # singular values below this share of the largest are rounding
@@ -176,7 +176,7 @@ def pooled_measured(tables: Sequence[Table], target: Domain) -> Measured:
         Contribution(np.arange(start, start + size), np.eye(size)[:, of_cell])
         for start, size, (_, _, of_cell) in zip(ends, sizes, telling, strict=False)
     ]
-    estimates = [matrix @ linear_estimate(table)[0] for (_, matrix), table in zip(parts, about, strict=True)]
+    estimates = [matrix @ table.linear[0] for (_, matrix), table in zip(parts, about, strict=True)]
     sums = [np.eye(kept.size())[:, target.onto(kept.names)] for _, kept, _ in telling]
     covariance = stacked.covariance_of(parts, int(ends[-1]))
     return Measured(np.vstack(sums), np.concatenate(estimates), covariance, n, stacked.bound)

@@ -22,10 +22,8 @@ import numpy as np
 from ldpstats.arrays import FloatArray, IntArray
 from ldpstats.blocks import Block
 from ldpstats.errors import NotIdentifiedError
-from ldpstats.estimation import Estimate, LinearPooling
 from ldpstats.estimation.block_stack import TruthOrFakeStack, all_truth_or_fake
 from ldpstats.estimation.estimate import over_degrees_of_freedom
-from ldpstats.estimation.measured import steadied
 from ldpstats.estimation.unbiased_estimates import unbiased_weights
 from ldpstats.noise.channels import multinomial_covariance
 from ldpstats.tables.rows import CrossedRows
@@ -175,7 +173,7 @@ class Stacked:
         """Find out what tables have in common."""
         behind = list(map(TableReports, tables))
         common = common_to(behind)
-        own = [linear_estimate(table)[1] for table in tables]
+        own = [table.linear[1] for table in tables]
         if not common:
             return cls.independent(own)
         clusters, known, bound = _clusters(tables, own, common)
@@ -226,37 +224,6 @@ def sum_at(parts: Sequence[Contribution], covariances: Sequence[FloatArray], siz
     for (places, matrix), with_sum in zip(parts, covariances, strict=True):
         np.add.at(total, places, matrix @ with_sum)
     return total
-
-
-def linear_estimate(table: Table) -> tuple[FloatArray, FloatArray]:
-    """Return a table's linear, unbiased estimate and its covariance, at the nearest shares that answers can have.
-
-    So no cell is known without error, as where all reports name another one. A table that brings figures along, and
-    nothing about where they are from, is taken at its word.
-    """
-    if table.figures and not table.figures.measured and not table.blocks:
-        return table.cells.estimate, table.covariance
-    cells = table.unbiased
-    if not table.blocks or table.figures:
-        return cells.estimate, cells.covariance
-    return cells.estimate, _steady_covariance([block for block in table.blocks if block.n], cells)
-
-
-def _steady_covariance(blocks: Sequence[Block], found: Estimate) -> FloatArray:
-    """Return the covariance of an unbiased estimate at the nearest shares that answers can have, with n - 1 for n."""
-    shares_at = steadied(found)
-    if len(blocks) == 1 and blocks[0].question.is_bijection:
-        answers = blocks[0].question.answer_frequencies(shares_at)
-        spread = blocks[0].noise.covariance(answers)
-        cells = blocks[0].classes
-        return over_degrees_of_freedom(spread[np.ix_(cells, cells)], found.n)
-    if all_truth_or_fake(blocks):
-        stack = TruthOrFakeStack.of(blocks)
-        truthful, mean = float((stack.n * stack.truth**2).sum()), stack.mean(shares_at)
-        often = stack.truth**2 * stack.n
-        spread = np.diag((often * mean).sum(axis=0)) - (often * mean).T @ mean
-        return over_degrees_of_freedom(found.n * spread / truthful**2, found.n)
-    return over_degrees_of_freedom(found.n * LinearPooling(blocks).covariance(shares_at), found.n)
 
 
 def _covariance_by_blocks(one: TableReports) -> FloatArray:
@@ -342,7 +309,7 @@ def _counted(behind: Sequence[TableReports], known: Mapping[tuple[int, int], Sha
 
 def _sampling(table: Table) -> FloatArray:
     """Return the part of the covariance of a table's estimate that is due to the sampling of its respondents."""
-    spread = multinomial_covariance(_proper(linear_estimate(table)[0]))
+    spread = multinomial_covariance(_proper(table.linear[0]))
     blocks = [block for block in table.blocks if block.n]
     if not blocks or (len(blocks) == 1 and blocks[0].question.is_bijection):
         return over_degrees_of_freedom(spread, table.n)

@@ -29,6 +29,7 @@ from ldpstats.estimation import (
 )
 from ldpstats.estimation.block_stack import all_truth_or_fake
 from ldpstats.estimation.measured import measured_by, steadied
+from ldpstats.estimation.unbiased_estimates import steady_covariance
 from ldpstats.identification import Bounds, bounds_of
 from ldpstats.noise import simulation
 from ldpstats.parts import Parts, new_identity
@@ -204,9 +205,25 @@ class Table(Result):
     def unbiased(self) -> Estimate:
         """The linear, unbiased estimate of all cells, whatever the method; refused where reports leave some open."""
         if self.blocks:
+            if self.method == "unbiased" and not self.figures:
+                return self.cells
             return replace(self, method="unbiased", figures=None, provenance=COLLECTED, parts=Parts.none()).cells
         estimate, covariance = self.measured.solved()
         return Estimate(estimate, covariance, self.n, self.privacy, self.simulated)
+
+    @cached_property
+    def linear(self) -> tuple[FloatArray, FloatArray]:
+        """The linear, unbiased estimate and its covariance, at the nearest shares that answers can have.
+
+        So no cell is known without error, as where all reports name another one. A table that brings figures along, and
+        nothing about where they are from, is taken at its word.
+        """
+        if self.figures and not self.figures.measured and not self.blocks:
+            return self.cells.estimate, self.covariance
+        found = self.unbiased
+        if not self.blocks or self.figures:
+            return found.estimate, found.covariance
+        return found.estimate, steady_covariance([block for block in self.blocks if block.n], found)
 
     @cached_property
     def measured(self) -> Measured:

@@ -243,7 +243,7 @@ class TableSet(Result):
     @property
     def collections(self) -> tuple[str, ...]:
         """The identities of the collections that the reports are from."""
-        return tuple(sorted({one for parts in {table.parts for table in self} for one in parts.collections}))
+        return Parts.either(table.parts for table in self).collections
 
     def __add__(self, other: TableSet) -> TableSet:
         if not isinstance(other, TableSet):

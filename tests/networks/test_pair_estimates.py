@@ -14,7 +14,6 @@ from ldpstats.conformance.requirements import FALSE_FAILURE_RATE
 from ldpstats.networks.interactions import interactions_of
 from ldpstats.networks.pair_estimates import PairSources
 from ldpstats.tables import TableSet
-from ldpstats.tables.stacked import linear_estimate
 
 DOMAIN = Domain({"a": ["x", "y"], "b": ["x", "y", "z"], "c": ["x", "y"]})
 PEOPLE = np.random.default_rng(1).multinomial(20_000, np.random.default_rng(2).dirichlet(np.full(12, 9.0)))
@@ -145,7 +144,7 @@ def test_covariances_are_those_of_the_estimates(name: str, merged: bool) -> None
     sources = pairs_of(tables)
     for pool in [*sources.pools.values(), *sources.margins.values(), *sources.shown.values()]:
         for part in pool.parts:
-            estimate, covariance = linear_estimate(sources.tables[part.table])
+            estimate, covariance = sources.tables[part.table].linear
             sums = np.eye(pool.domain.size())[part.of_cell]
             expected = sums.T @ covariance @ sums
             found = part.law.covariance(estimate @ sums) / part.n

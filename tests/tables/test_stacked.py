@@ -21,7 +21,7 @@ from ldpstats.consistency.maximum_entropy import fit_maximum_entropy
 from ldpstats.noise import Tally
 from ldpstats.parts import Parts
 from ldpstats.tables.shared import REPORTS, SAMPLING
-from ldpstats.tables.stacked import Cluster, Contribution, Stacked, linear_estimate
+from ldpstats.tables.stacked import Cluster, Contribution, Stacked
 
 # so many respondents that neither n - 1 instead of n nor whole counts change the last digits that are looked at
 MANY = 10**14
@@ -85,7 +85,7 @@ def expected(laws: Sequence[Array], n: Sequence[int]) -> Counts:
 
 
 def estimates_of(tables: TableSet) -> list[Array]:
-    return [linear_estimate(table)[0] for table in tables]
+    return [table.linear[0] for table in tables]
 
 
 def stacked_covariance(tables: Sequence[Table]) -> tuple[Array, str]:
@@ -172,7 +172,7 @@ def together(tables: Sequence[Table]) -> Array:
     sampling = (np.diag(TRUTH) - np.outer(TRUTH, TRUTH)) / tables[0].n
     blocks = [[one @ sampling @ other.T for other in matrices] for one in matrices]
     for place, table in enumerate(tables):
-        blocks[place][place] = linear_estimate(table)[1]
+        blocks[place][place] = table.linear[1]
     return np.block(blocks)
 
 
@@ -248,7 +248,7 @@ def test_blocks_that_share_reports_in_unknown_ways_count_as_dependent_as_can_be(
     found, bound = stacked_covariance(by_hand)
     assert bound == REPORTS
     sizes = [table.domain.size() for table in by_hand]
-    traces = np.array([np.trace(linear_estimate(table)[1]) for table in by_hand])
+    traces = np.array([np.trace(table.linear[1]) for table in by_hand])
     assert np.trace(found) == pytest.approx(np.sqrt(traces).sum() ** 2)
     assert np.linalg.eigvalsh(found - stacked_covariance(list(tables))[0]).min() > -1e-12
     assert sum(sizes) == len(found)

@@ -197,7 +197,7 @@ def fit_null(
     statistic, converged = np.empty(tables), np.zeros(tables, dtype=np.bool_)
     at, active, part = null_score(model, evidence, start, solve), np.arange(tables), evidence
     if least is not None:
-        statistic = _OF_START * measure(at)
+        statistic[:] = _OF_START * measure(at)
         converged = statistic < least
     for taken in range(stop.steps + 1):
         if stop.tolerance or taken == stop.steps:
