@@ -114,8 +114,9 @@ class SupportNoise(NoiseModel):
         """Return the covariance matrix of one report's support indicators."""
         refuse_too_large((self.cells, self.cells), "a covariance matrix")
         mean = self.mean(frequencies)
-        pair = frequencies[..., :, None] + frequencies[..., None, :]
-        covariance = self.r1 * pair + self.r2 * (1 - pair) - mean[..., :, None] * mean[..., None, :]
+        covariance: FloatArray = (self.r1 - self.r2) * (frequencies[..., :, None] + frequencies[..., None, :])
+        covariance += self.r2
+        covariance -= mean[..., :, None] * mean[..., None, :]
         diagonal = np.arange(self.cells)
         covariance[..., diagonal, diagonal] = mean * (1 - mean)
         return covariance
@@ -130,7 +131,9 @@ class SupportNoise(NoiseModel):
 
     def covariance(self, frequencies: FloatArray) -> FloatArray:
         """Return n times the covariance matrix of the debiased estimate."""
-        return self.report_covariance(frequencies) / self.delta**2
+        covariance = self.report_covariance(frequencies)
+        covariance /= self.delta**2
+        return covariance
 
     def variance(self, frequencies: FloatArray) -> FloatArray:
         """Return n times the variances of the debiased estimate."""

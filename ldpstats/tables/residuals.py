@@ -16,6 +16,8 @@ from ldpstats.tables.unbiased_cells import bound_of, is_sparse, never_certain, o
 # a share below it is rounding
 _TINY = 1e-12
 _NAMED = 5
+# entries of what is worked on at once: of wide tables there would be many copies
+_AT_ONCE = 1 << 22
 # what is beyond the first order is left out up to this share of the variance: of few reports without much noise it
 # is outweighed by its covariance with the first order
 _SMALL = 0.25
@@ -117,7 +119,7 @@ def adjusted_residuals(table: Table, rows: Sequence[str], columns: Sequence[str]
     return AdjustedResiduals(expected, square - expected, std_err, unseen, _approximate(table))
 
 
-def interactions(columns: FloatArray, row: FloatArray, column: FloatArray) -> FloatArray:
+def interactions(columns: FloatArray, row: FloatArray, column: FloatArray, out: FloatArray | None = None) -> FloatArray:
     """Return the deviations from independence that columns of flattened cells make: (I − r1ᵀ) ⊗ (I − c1ᵀ) columns.
 
     Parameters
@@ -127,16 +129,24 @@ def interactions(columns: FloatArray, row: FloatArray, column: FloatArray) -> Fl
         The margin r, which sums to one.
     column : array, shape (..., 1, columns)
         The margin c, which sums to one.
+    out : array, shape (..., cells, any), optional
+        Where to write them; it may be the columns themselves.
     """
-    cells: FloatArray = columns.reshape(*columns.shape[:-2], row.shape[-2], column.shape[-1], -1)
-    cells = cells - row[..., None] * cells.sum(axis=-3, keepdims=True)
-    cells -= column[..., None] * cells.sum(axis=-2, keepdims=True)
-    return cells.reshape(columns.shape)
+    found = np.empty(columns.shape) if out is None else out
+    step = max(1, _AT_ONCE // max(1, math.prod(columns.shape[:-1])))
+    for first in range(0, columns.shape[-1], step):
+        part = columns[..., first : first + step]
+        cells = part.reshape(*part.shape[:-2], row.shape[-2], column.shape[-1], part.shape[-1])
+        cells = cells - row[..., None] * cells.sum(axis=-3, keepdims=True)
+        cells -= column[..., None] * cells.sum(axis=-2, keepdims=True)
+        found[..., first : first + step] = cells.reshape(part.shape)
+    return found
 
 
 def covariance_of_interactions(covariance: FloatArray, row: FloatArray, column: FloatArray) -> FloatArray:
     """Return the covariance of these deviations, given that of the cells."""
-    return interactions(np.swapaxes(interactions(covariance, row, column), -1, -2), row, column)
+    of_rows = np.swapaxes(interactions(covariance, row, column), -1, -2)
+    return interactions(of_rows, row, column, out=of_rows)
 
 
 def _of_products(spread: FloatArray, row: FloatArray, column: FloatArray) -> FloatArray:

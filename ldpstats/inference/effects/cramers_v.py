@@ -119,9 +119,10 @@ class AssociationMeasures:
         row, column = table.sum(axis=-1, keepdims=True) / total, table.sum(axis=-2, keepdims=True) / total
         expected = total * row * column
         excess = (table - expected) / expected
-        relative = covariance_of_interactions(covariance, row, column) / expected.reshape(*table.shape[:-2], -1, 1)
+        relative = covariance_of_interactions(covariance, row, column)
+        relative /= expected.reshape(*table.shape[:-2], -1, 1)
         added = np.maximum(np.trace(relative, axis1=-2, axis2=-1), 0)
-        alone = (relative * np.swapaxes(relative, -1, -2)).sum(axis=(-2, -1)) / np.where(added > 0, added, 1.0)
+        alone = np.einsum("...ij,...ji->...", relative, relative) / np.where(added > 0, added, 1.0)
         pearson = (excess**2 * expected).sum(axis=(-1, -2))
         # both derivatives in terms of g / E, so that no digits are lost where there is hardly any dependence
         slope = 2 * excess + (pearson / total[..., 0, 0])[..., None, None]
@@ -411,10 +412,13 @@ class _KeptCategories:
     def association(self, cells: FloatArray, covariance: FloatArray) -> AssociationMeasures:
         """Return the association among what is kept, whose shares are made to sum to one if anything is left out."""
         chosen = np.outer(*self.kept)
+        if chosen.all():
+            return AssociationMeasures.of(cells, covariance)
         part = cells[chosen]
-        total = 1.0 if chosen.all() else part.sum()
+        total = part.sum()
         spread = covariance[np.ix_(chosen.ravel(), chosen.ravel())]
-        return AssociationMeasures.of((part / total).reshape(self.shape), spread / total**2)
+        spread /= total**2
+        return AssociationMeasures.of((part / total).reshape(self.shape), spread)
 
     def missing(self, table: Table) -> str:
         """Name the categories that are left out."""

@@ -18,6 +18,8 @@ _DRAWS = 1000
 _WIDER = 2.0
 _FEWEST_DRAWS = 20
 _WIDE = 24
+# cells of all draws that are measured at once
+_AT_ONCE = 1 << 19
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,14 +51,21 @@ class AveragedScore:
         None where less than 20 draws' worth of weight agrees with the reports: then these tell the parameters.
         """
         draws, weights = self._draws(evidence, fitted)
-        at = null_score(self.model, evidence, draws, self.statistic.fit.solve)
-        distance = self.statistic.total(at.score, at.information)
-        logarithms = weights + (self.statistic.volume(at.information) - distance) / 2
+        at_once = np.array_split(draws, -(-len(draws) * fitted.size // _AT_ONCE))
+        distance, gain, volume = np.hstack([self._measured(evidence, some) for some in at_once])
+        logarithms = weights + (volume - distance) / 2
         shares = np.exp(logarithms - logarithms.max())
         shares = shares / shares.sum()
         if _FEWEST_DRAWS * (shares @ shares) > 1:
             return None
-        return float(shares @ np.maximum(distance - at.gain, 0))
+        return float(shares @ np.maximum(distance - gain, 0))
+
+    def _measured(self, evidence: Evidence, draws: FloatArray) -> FloatArray:
+        """Return of every draw uᵀ J⁻ u, what its tangents explain of it, and log |J|, a row each."""
+        at = null_score(self.model, evidence, draws, self.statistic.fit.solve)
+        return np.stack(
+            [self.statistic.total(at.score, at.information), at.gain, self.statistic.volume(at.information)]
+        )
 
     @property
     def is_wide(self) -> bool:
