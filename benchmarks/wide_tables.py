@@ -173,7 +173,7 @@ def main() -> None:
         frame = pd.DataFrame(found)
         print(frame.to_string(index=False))
         sys.exit(not frame["level"].between(*HELD).all())
-    ldp.independence_test(table((2, 2), "grr", 1.0, 100, 0.0, 1))  # what is imported counts for nothing
+    ldp.independence_tests(even_pairs(3, 1_000))  # what is imported counts for nothing
     costs = pd.DataFrame([*(line for size in SIZES for line in tables_of_one_size(size)), *many_pairs()])
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     print(costs.to_string(index=False), f"largest resident size {memory:.2f} GB", sep="\n")

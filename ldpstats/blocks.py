@@ -194,7 +194,7 @@ class Block(Saveable):
     @property
     def by_value(self) -> Block:
         """The same reports, counted by the values that they support; a block that does not count sets is itself."""
-        return replace(self, tally=self.tally.by_value)
+        return self if self.noise.members is None else replace(self, tally=self.tally.by_value)
 
     @property
     def summed(self) -> tuple[Block, FloatArray | None]:
