@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -50,9 +50,10 @@ class LinearPooling:
 
     def _chosen(self, measurements: Sequence[Block]) -> tuple[list[FloatArray], FloatArray]:
         """Return what the proportions of every measurement are multiplied by, (cells, outputs), and what is added."""
-        designs = _of_each(measurements, Block.design)
+        designs = _of_each(measurements, lambda one: one.design())
         cells = designs[0][0].shape[1]
-        spread = _of_each(measurements, partial(Block.report_covariance, frequencies=np.full(cells, 1 / cells)))
+        uniform = np.full(cells, 1 / cells)
+        spread = _of_each(measurements, lambda one: one.report_covariance(uniform))
         weights = [one.n / np.diagonal(own) for one, own in zip(measurements, spread, strict=True)]
         weighted = [matrix.T * weight for (matrix, _), weight in zip(designs, weights, strict=True)]
         gram = sum(
@@ -102,7 +103,7 @@ class LinearPooling:
             places = np.array(one.question.classes)
             covariance = one.noise.covariance(one.question.answer_frequencies(proper)) / one.n
             return covariance if one.question.is_identity else covariance[..., places[:, None], places]
-        of_reports = _of_each(self._measurements, partial(Block.report_covariance, frequencies=proper))
+        of_reports = _of_each(self._measurements, lambda one: one.report_covariance(proper))
         parts = zip(self._measurements, self._solution[0], of_reports, strict=True)
         spread: FloatArray = np.sum([operator @ own @ operator.T / one.n for one, operator, own in parts], axis=0)
         return spread

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, combinations
 from typing import TypeAlias
@@ -84,7 +84,8 @@ class StudiedTables:
             return None
         own = {*map(id, self.pairs.values())} == {*map(id, self.tables)}
         asked = self.tables if own else TableSet(self.tables.domain, self.pairs.values(), self.tables.privacy)
-        return independence_tests(asked, alpha=self.alpha)
+        # what checks of the reports found is said elsewhere
+        return replace(independence_tests(asked, alpha=self.alpha), warning=tuple(asked.channel_fit().warning))
 
     @cached_property
     def found(self) -> list[StudiedPair]:
@@ -145,7 +146,7 @@ def _found(tables: TableSet, attributes: tuple[str, ...], wider: list[Table]) ->
         if not told or (agreed and (len(attributes) == 1 or not all(map(_is_as_reported, told)))):
             places = {name: place for place, name in enumerate(tables.domain.names)}
             return min(told or wider, key=lambda table: _place(table, places)).marginal(attributes)
-        if len(told) == len(wider):
+        if len(attributes) == 1 and len(told) == len(wider):
             return tables.pooled(attributes)
         return pooled_table(told, tables.domain.project(attributes), tables.privacy)
     except LdpstatsError as error:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from matplotlib import pyplot as plt
+from matplotlib.collections import PolyCollection
 from matplotlib.patches import Rectangle
 
 from ldpstats.pictures.heat_map import HeatMap
@@ -31,10 +32,11 @@ def heat_map(side: int) -> HeatMap:
 def test_pairs_that_were_asked_for_are_squares(side: int) -> None:
     picture = heat_map(side)
     axes = picture.draw()
-    squares = [patch for patch in axes.patches if isinstance(patch, Rectangle)]
+    colours = [patch.get_facecolor() for patch in axes.patches if isinstance(patch, Rectangle)]
+    colours += [colour for one in axes.collections if isinstance(one, PolyCollection) for colour in one.get_facecolor()]
     frame = picture.to_frame()
-    assert len(squares) == len(frame) == side * (side - 1) // 2 - (side > 2)
-    grey = sum(np.ptp(square.get_facecolor()[:3]) == 0 for square in squares)
+    assert len(colours) == len(frame) == side * (side - 1) // 2 - (side > 2)
+    grey = sum(np.ptp(colour[:3]) == 0 for colour in colours)
     assert grey == (~frame["decided"]).sum()
     assert len(axes.texts) == (len(frame) if side <= 12 else 0)
     axes.figure.canvas.draw()

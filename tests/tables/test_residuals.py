@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import inf
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -13,7 +14,8 @@ from support.two_way_tables import drawn, independent, table_of
 
 import ldpstats as ldp
 from ldpstats.noise import MultinomialNoise, Tally
-from ldpstats.tables.residuals import AdjustedResiduals, adjusted_residuals
+from ldpstats.tables import residuals as residuals_of
+from ldpstats.tables.residuals import AdjustedResiduals, adjusted_residuals, covariance_of_interactions
 
 COUNTS = np.array([[400, 100, 210], [300, 150, 450]])
 DOMAIN = ldp.Domain({"row": ["x", "y"], "column": ["p", "q", "r"], "third": [1, 2]})
@@ -123,6 +125,19 @@ def test_they_do_not_depend_on_the_order_of_attributes_and_categories() -> None:
     assert turned.scaled == pytest.approx(found.scaled.T, abs=1e-9)
     assert found.deviation.sum(axis=0) == pytest.approx(np.zeros(3), abs=1e-12)
     assert found.deviation.sum(axis=1) == pytest.approx(np.zeros(2), abs=1e-12)
+
+
+def test_covariances_of_deviations_are_the_same_in_parts() -> None:
+    numbers = np.random.default_rng(1)
+    half = numbers.standard_normal((2, 12, 12))
+    row, column = (numbers.dirichlet(np.ones(size), 2) for size in (3, 4))
+    known = half @ np.swapaxes(half, -1, -2), row[:, :, None], column[:, None, :]
+    found = covariance_of_interactions(*known)
+    for place in range(2):
+        beside = np.kron(np.eye(3) - row[place][:, None], np.eye(4) - column[place][:, None])
+        assert found[place] == pytest.approx(beside @ known[0][place] @ beside.T, abs=1e-12)
+    with patch.object(residuals_of, "_AT_ONCE", 100):
+        assert covariance_of_interactions(*known) == pytest.approx(found, abs=1e-14)
 
 
 def test_tables_without_reports_of_their_own_have_the_covariance_of_their_estimate() -> None:

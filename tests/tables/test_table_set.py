@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import weakref
 from functools import reduce
 from itertools import permutations
 from operator import add
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +16,7 @@ import pandas as pd
 import pytest
 from support.comparisons import assert_close as close
 
-from ldpstats import DomainError, LdpstatsError, PrivacyStatement, SampledGroups, TableSet
+from ldpstats import DomainError, LdpstatsError, PrivacyStatement, SampledGroups, TableSet, independence_tests
 from ldpstats.domain import Domain
 from ldpstats.envelope import sealed
 from ldpstats.tables import Collected, Summed
@@ -32,6 +35,21 @@ def test_merging_parts_is_counting_the_whole(domain: Domain, people: pd.DataFram
         assert merged.to_json() == whole.to_json()
         assert all(np.array_equal(merged[t.attributes].estimate, t.estimate) for t in whole)
         assert all(np.array_equal(merged[t.attributes].covariance, t.covariance) for t in whole)
+
+
+def test_collected_tables_leave_memory_as_soon_as_nobody_holds_them(
+    domain: Domain, people: pd.DataFrame, tmp_path: Path
+) -> None:
+    tables = SampledGroups(domain, epsilon=1.0).collect(people, rng=2)
+    independence_tests(tables)
+    tables.report(tmp_path / "report.html")
+    held = [weakref.ref(table) for table in tables]
+    gc.disable()
+    try:
+        del tables
+        assert not any(one() for one in held)
+    finally:
+        gc.enable()
 
 
 def test_different_mechanisms_become_blocks_of_one_pooled_table(domain: Domain, people: pd.DataFrame) -> None:

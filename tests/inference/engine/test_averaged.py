@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import inference as study
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from support.noisy_tables import table_of
 
 import ldpstats as ldp
 from ldpstats.blocks import Block
+from ldpstats.inference.engine import averaged as averaged_score
 from ldpstats.inference.engine.averaged import AveragedScore, averaged
 from ldpstats.inference.engine.block_evidence import BlockEvidence
 from ldpstats.inference.engine.families import LinearSubspace, ProductOfConditionals
@@ -49,6 +52,9 @@ def test_averages_are_those_of_quadrature(mechanism: str, counts: list[int]) -> 
     statistic = ScoreStatistic(SQUARE, evidence, 4)
     found = AveragedScore(statistic, SQUARE)(evidence, statistic(evidence).frequencies[0])
     assert found == pytest.approx(by_quadrature(evidence), rel=0.05, abs=0.05)
+    with patch.object(averaged_score, "_AT_ONCE", 40):
+        in_parts = AveragedScore(statistic, SQUARE)(evidence, statistic(evidence).frequencies[0])
+    assert in_parts == pytest.approx(found, rel=1e-12)
 
 
 def test_no_average_where_the_reports_tell_the_margins() -> None:

@@ -10,12 +10,12 @@ from numpy.testing import assert_allclose
 from support.two_way_tables import drawn, independent, table_of
 
 import ldpstats as ldp
-from ldpstats.inference.engine import detectability
+from ldpstats.inference.engine import detectability, null_model
 from ldpstats.inference.engine.block_evidence import BlockEvidence
 from ldpstats.inference.engine.detectability import Sensitivity, dependences_seen, deviations_seen
 from ldpstats.inference.engine.families import ProductOfConditionals
 from ldpstats.inference.engine.monte_carlo import AmongMany, MonteCarlo, automatic
-from ldpstats.inference.engine.null_model import curvature_loss
+from ldpstats.inference.engine.null_model import RANKING, _safe, curvature_loss, null_score
 from ldpstats.inference.engine.procedure import STATISTICS, approximations_checked, evidence_of
 from ldpstats.tables import Table
 
@@ -149,7 +149,7 @@ def test_a_wide_fit_that_does_not_converge_is_judged_at_the_nearest_margins() ->
         ("grr", 256, 1, (1999, 50, 1999, 999)),
         ("oue", 1024, 1, (999, 50, 999, 499)),
         ("ss", 255, 1, (1999, 100, 9999, None)),
-        ("ss", 256, 1, (499, 25, 499, 199)),
+        ("ss", 256, 1, (499, 25, 499, 99)),
         ("grr", 16, 10, (1999, 50, 9999, None)),
         ("grr", 16, 1540, (1999, 50, 30_800, None)),
         ("grr", 1024, 45, (999, 50, 999, None)),
@@ -173,3 +173,21 @@ def test_batches_end_where_the_first_part_ends(enough: int | None, most: int, at
     assert sum(sizes) == most
     assert min(1999, most) in np.cumsum(sizes)
     assert max(sizes) <= at_once
+
+
+@pytest.mark.parametrize(("name", "n"), [("grr", 60), ("grr", 5_000), ("oue", 300), ("ss", 5_000), ("hr", 60)])
+def test_what_stays_below_is_not_fitted_and_all_else_is_ranked_as_before(name: str, n: int) -> None:
+    seen = evidence_of(table_of(SHAPE, [drawn(name, n, 1.0, n, independent(*SHAPE))]))
+    statistic, null = STATISTICS["gls"](MODEL, seen, 12), independent(*SHAPE).ravel()
+    stack = seen.replicates(null, 400, np.random.default_rng(2))
+    ranked = statistic(stack, null, np.zeros(1)).statistic
+    at_start = null_score(MODEL, stack, statistic.fit.start(MODEL, stack, null), statistic.fit.solve)
+    start = statistic.total(at_start.score, at_start.information) - np.maximum(at_start.gain, 0)
+    assert_allclose(ranked, np.minimum(statistic(stack, null).statistic, 1.5 * np.maximum(start, 0)), rtol=1e-9)
+    for level in (0.3, 0.9):
+        least = np.full(1, np.quantile(ranked, level))
+        with patch.object(null_model, "_safe", wraps=_safe) as steps:
+            stopped = statistic(stack, null, least).statistic
+        assert ((stopped >= least) == (ranked >= least)).all()
+        fitted = [len(known.args[1]) for known in steps.call_args_list]
+        assert fitted == [np.count_nonzero(1.5 * np.maximum(start, 0) >= least)] * RANKING.steps
