@@ -103,7 +103,7 @@ class Detectability:
         return enough
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)
 def _directions(axes: int) -> FloatArray:
     """Return the squared parts that departures in random directions have along some principal axes, a row for each."""
     drawn = np.random.default_rng(0).standard_normal((_DIRECTIONS, axes))
