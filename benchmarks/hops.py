@@ -1,4 +1,4 @@
-"""How far a stranger walks who follows three stories through the package, call by call.
+"""How far a stranger walks who follows five stories through the package, call by call.
 
 A hop is a call from one module of the package into another. For each story: how many modules and functions are met, how
 many different hops lead from one to the next, and how many calls the deepest of them has above it.
@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
 from functools import cache
+from io import StringIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
@@ -19,6 +22,7 @@ import numpy as np
 import pandas as pd
 
 import ldpstats as ldp
+from ldpstats.cli import main as command_line
 
 PACKAGE = Path(ldp.__file__).parent
 
@@ -112,11 +116,29 @@ def reconstruction_to_test() -> float:
     return float(ldp.independence_test(whole).pvalue)
 
 
-STORIES = {
+def analyse() -> None:
+    """A file of answers; a page with what a private survey would have shown."""
+    with TemporaryDirectory() as folder, redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+        file = Path(folder) / "answers.csv"
+        respondents().to_csv(file, index=False)
+        page = str(file.with_suffix(".html"))
+        command_line(["analyse", str(file), "--epsilon", "2", "--output", page], standalone_mode=False)
+
+
+def learn_network_to_joint() -> object:
+    """The pairs' tables; a network learned from them, and what it says of two attributes."""
+    frame = respondents()
+    tables = ldp.SampledGroups(ldp.Domain.from_frame(frame), epsilon=1.0).collect(frame, rng=1)
+    return ldp.learn_network(tables, rng=1).network.joint(["a", "c"])
+
+
+WALKED = {
     "frame -> p-value": frame_to_pvalue,
     "live RRBA -> table": live_rrba_to_table,
     "tables -> reconstruction -> test": reconstruction_to_test,
 }
+"""ARCHITECTURE.md says them in words."""
+STORIES = WALKED | {"analyse": analyse, "learn_network -> joint": learn_network_to_joint}
 
 
 def main() -> None:
