@@ -201,7 +201,7 @@ def csv_of_blank_lines(path: Path) -> None:
 
 def csv_header(path: Path) -> None:
     """Write a header of a hundred million brackets."""
-    path.write_bytes(b'# ldpstats reports {"version": 2, "rows": [' + b"[]," * 20_000_000 + b"[]]}\nrow,report\n")
+    path.write_bytes(b'# ldpstats reports {"version": 1, "rows": [' + b"[]," * 20_000_000 + b"[]]}\nrow,report\n")
 
 
 def bad_reports(path: Path) -> None:

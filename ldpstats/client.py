@@ -39,7 +39,7 @@ _Known = Mapping[str, tuple[int, int]]
 _DIGEST = "digest against accidents, not attackers"
 _WHOLE = ["format", "version", _DIGEST, "body"]
 _SEALED = re.compile(
-    rf'\{{"format":"ldpstats protocol","version":2,"{_DIGEST}":"([0-9a-f]{{64}})","body":(.*)\}}', re.DOTALL
+    rf'\{{"format":"ldpstats protocol","version":1,"{_DIGEST}":"([0-9a-f]{{64}})","body":(.*)\}}', re.DOTALL
 )
 _QUOTED = (("\\\\", "\0"), ('\\"', "\1"))
 """What may stand before a quotation mark that ends no text, and what JSON allows nowhere, in its place."""
@@ -823,7 +823,7 @@ def read_protocol(text: str) -> Questionnaire:
     """
     plain = _parsed(text, "a protocol file")
     assert isinstance(text, str)  # or it were not parsed
-    _refuse_other_formats(plain, "protocol", 2)
+    _refuse_other_formats(plain, "protocol")
     refuse_too_many(plain.get("body"))
     sealed = _SEALED.fullmatch(_without_spaces(text))
     if sealed is None or len(plain) != len(_WHOLE):
@@ -892,14 +892,14 @@ def _whole_in(plain: object, name: str, most: int, otherwise: Any) -> Any:
     return found if type(found) is int and 0 <= found <= most else otherwise
 
 
-def _refuse_other_formats(plain: Any, kind: str, version: int) -> None:
+def _refuse_other_formats(plain: Any, kind: str) -> None:
     """Refuse what is of another format or version."""
     said = plain.get("format") if isinstance(plain, Mapping) else plain
     if said != f"ldpstats {kind}":
         raise ClientError(f"a file of the format {_shown(said)}", f"the format ldpstats {kind}")
-    if type(plain.get("version")) is not int or plain["version"] != version:
+    if type(plain.get("version")) is not int or plain["version"] != 1:
         advice = "Write it anew with ldpstats; a newer version needs a newer client."
-        raise ClientError(f"a {kind} of version {_shown(plain.get('version'))}", f"version {version}", advice)
+        raise ClientError(f"a {kind} of version {_shown(plain.get('version'))}", "version 1", advice)
 
 
 def _read_domain(listed: Sequence[Any]) -> tuple[Attribute, ...]:
@@ -1068,11 +1068,11 @@ def read_query(asked: Questionnaire, text: str) -> tuple[dict[str, Any], tuple[A
         What the aggregator sent.
     """
     query = _Named(_parsed(text, "a query"), "a query")
-    _refuse_other_formats(query.plain, "RRBA query", 2)
+    _refuse_other_formats(query.plain, "RRBA query")
     query.refuse_names(_QUERY)
     if query.text("protocol") != asked.fingerprint:
         raise ClientError(f"a query of the protocol {_shown(query['protocol'])}", f"one of {asked.fingerprint}")
-    said = {"format": "ldpstats RRBA answer", "version": 2, "protocol": asked.fingerprint}
+    said = {"format": "ldpstats RRBA answer", "version": 1, "protocol": asked.fingerprint}
     said |= {name: query.whole(name, 0, (1 << 53) - 1) for name in ("number", "block")}
     listed, most = query.sequence("groups"), _MOST["rows in a unit"]
     if len(listed) > most:

@@ -198,7 +198,7 @@ OTHERS: dict[str, tuple[bytes, str]] = {
         b"PAR1\x15\x04\xff\xfe" * 40,
         r"in the format Parquet.*If it holds reports: `ldpstats tables",
     ),
-    "reports": (b'# ldpstats reports {"version": 2}\nrow,report\n0,1\n', "a file of reports.*ldpstats.tables_of"),
+    "reports": (b'# ldpstats reports {"version": 1}\nrow,report\n0,1\n', "a file of reports.*ldpstats.tables_of"),
     "reports with a mark": (b"\xef\xbb\xbf# ldpstats reports {}\r\nrow,report\r\n", "a file of reports"),
     "messages": (MESSAGE * 3, "what clients sent, a line each.*ldpstats tables"),
     "a journal": (b'["ldpstats rrba journal",3,"note",{}]', "the journal of an aggregator.*goes on from it"),

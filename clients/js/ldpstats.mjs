@@ -21,7 +21,7 @@ const MOST = {
 }; // how much of each a protocol file may have
 const DIGEST = "digest against accidents, not attackers";
 const WHOLE = ["format", "version", DIGEST, "body"];
-const SEALED = new RegExp(`^\\{"format":"ldpstats protocol","version":2,"${DIGEST}":"([0-9a-f]{64})","body":(.*)\\}$`, "s");
+const SEALED = new RegExp(`^\\{"format":"ldpstats protocol","version":1,"${DIGEST}":"([0-9a-f]{64})","body":(.*)\\}$`, "s");
 const QUOTED = [["\\\\", "\0"], ['\\"', "\x01"]]; // what may stand before a quotation mark, and what JSON allows nowhere
 const LONG_NUMBER = /(?:^|[,:[])[-+.0-9A-Za-z]{101}/;
 const BODY = ["kind", "fingerprint", "domain", "parameters", "outside", "privacy", "units"];
@@ -544,7 +544,7 @@ export async function readProtocol(text) {
 /** Return the body of a protocol file that is whole. */
 async function bodyOf(text) {
   const plain = parsed(text, "a protocol file");
-  refuseOtherFormats(plain, "protocol", 2);
+  refuseOtherFormats(plain, "protocol");
   refuseTooMany(plain.body);
   const sealed = SEALED.exec(withoutSpaces(text));
   const names = Object.keys(plain).sort();
@@ -586,14 +586,14 @@ function refuseTooMany(body) {
 }
 
 /** Refuse what is of another format or version. */
-function refuseOtherFormats(plain, kind, version) {
+function refuseOtherFormats(plain, kind) {
   const said = kindOf(plain) === "object" ? (plain.format ?? null) : plain;
   if (said !== `ldpstats ${kind}`) {
     throw new ClientError(`a file of the format ${shown(said)}`, `the format ldpstats ${kind}`);
   }
-  if (plain.version !== version) {
+  if (plain.version !== 1) {
     const advice = "Write it anew with ldpstats; a newer version needs a newer client.";
-    throw new ClientError(`a ${kind} of version ${shown(plain.version ?? null)}`, `version ${version}`, advice);
+    throw new ClientError(`a ${kind} of version ${shown(plain.version ?? null)}`, "version 1", advice);
   }
 }
 
@@ -784,13 +784,13 @@ function fixedPoint(number) {
  * exceeds the level than the protocol promises. */
 function readQuery(asked, text) {
   const query = new Named(parsed(text, "a query"), "a query");
-  refuseOtherFormats(query.plain, "RRBA query", 2);
+  refuseOtherFormats(query.plain, "RRBA query");
   query.refuseNames(QUERY);
   if (query.text("protocol") !== asked.fingerprint) {
     throw new ClientError(`a query of the protocol ${shown(query.get("protocol"))}`, `one of ${asked.fingerprint}`);
   }
   const [number, block] = ["number", "block"].map((name) => query.whole(name, 0, Number.MAX_SAFE_INTEGER));
-  const said = { format: "ldpstats RRBA answer", version: 2, protocol: asked.fingerprint, number, block };
+  const said = { format: "ldpstats RRBA answer", version: 1, protocol: asked.fingerprint, number, block };
   const [all, most] = [query.sequence("groups"), MOST["rows in a unit"]];
   if (all.length > most) throw new ClientError(`a query with ${all.length} groups`, `up to ${most}`);
   const known = new Map(asked.domain.map(({ name }, place) => [name, place]));

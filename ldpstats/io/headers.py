@@ -16,7 +16,7 @@ from ldpstats.errors import ReportError, one_line, shortened
 from ldpstats.privacy import plain_level
 from ldpstats.protocols import LocalProtocol
 
-VERSION = 2
+VERSION = 1
 _IDENTITY = re.compile(r"[0-9a-f]{32}")
 
 

@@ -10,15 +10,14 @@ from typing import Any, ClassVar, Self
 from ldpstats.client import ClientError, refuse_oversized, refuse_too_many
 from ldpstats.codec import decoded, encoded
 from ldpstats.domain import Domain
-from ldpstats.envelope import differences, opened_by_version, sealed
+from ldpstats.envelope import differences, opened, sealed
 from ldpstats.errors import LdpstatsError, one_line, shortened
 from ldpstats.presentation import Shown
 from ldpstats.privacy import PrivacyStatement, plain_level
 from ldpstats.protocols.outside import RANDOM, REFUSE
 from ldpstats.saving import Saveable
 
-_FORMAT, _FIRST, _VERSION = "protocol", 1, 2
-"""What the files are, the version that named parameters alone, and the one that is written."""
+_FORMAT, _VERSION = "protocol", 1
 _FEWER = "No client would read it: ask about fewer attributes, fewer of them together, or collapse rare categories."
 
 
@@ -55,10 +54,6 @@ class SavedProtocol(Shown, Saveable, ABC):
             raise LdpstatsError(error.came, error.allowed, _FEWER) from error
         return text
 
-    def first_json(self) -> str:
-        """Return the protocol as the first version wrote it: what is collected under such a file goes on from it."""
-        return sealed(_FORMAT, _FIRST, self._first_body())
-
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Read a protocol of this class that `to_json` wrote; `Protocol.from_json` reads those of every class.
@@ -75,16 +70,7 @@ class SavedProtocol(Shown, Saveable, ABC):
                 f"one of the kind {cls.kind!r}",
                 "Protocol.from_json reads protocols of every kind.",
             )
-        return opened_by_version(text, _FORMAT, {_FIRST: cls._read_first, _VERSION: cls._read})
-
-    @classmethod
-    def _read_first(cls, body: dict[str, Any]) -> Self:
-        """Read what the first version wrote: a name such as "auto" stands for what it stands for now."""
-        options = {name: value for name, value in body.items() if name not in ("kind", "domain")}
-        read = cls(Domain(body["domain"]), **options)  # type: ignore[call-arg]  # every kind takes a domain
-        if json.loads(json.dumps(read._first_body())) != body:
-            raise ValueError("it holds more or less than the protocol, or other values")
-        return read
+        return opened(text, _FORMAT, _VERSION, cls._read)
 
     @classmethod
     def _read(cls, body: dict[str, Any]) -> Self:
@@ -141,15 +127,6 @@ class SavedProtocol(Shown, Saveable, ABC):
         """Return what holds, beside the level, of every query that respondents are sent; most protocols send none."""
         return {}
 
-    def _first_body(self) -> dict[str, Any]:
-        """Return what the first version wrote: parameters alone."""
-        if {*self._parameters()} != {*self.saved}:
-            raise LdpstatsError(
-                f"a {type(self).__name__} of mechanisms that were given one by one",
-                "a name for them, in a file of the first version",
-            )
-        return {"kind": self.kind, "domain": self.domain.to_dict(), **self._parameters(), **self._policy}
-
     @property
     def _policy(self) -> dict[str, str]:
         return {} if self.outside == REFUSE else {"outside": self.outside}
@@ -181,7 +158,7 @@ def kind_of_protocol(text: str) -> object:
             refuse_oversized(text, "a protocol file")
     except ClientError as error:
         raise LdpstatsError(f"text that is not a saved {_FORMAT} ({error.came})", error.allowed) from error
-    return opened_by_version(text, _FORMAT, dict.fromkeys((_FIRST, _VERSION), _kind_of_body))
+    return opened(text, _FORMAT, _VERSION, _kind_of_body)
 
 
 def _kind_of_body(body: dict[str, Any]) -> object:

@@ -76,8 +76,8 @@ def test_a_line_that_does_not_end_takes_no_more_memory_than_others(
 def test_a_header_of_a_newer_version_says_so(tmp_path: Path) -> None:
     path = tmp_path / "r.csv"
     ldp.write_reports(path, NUMBERS, people(5), rng=1)
-    path.write_text(path.read_text("utf-8").replace('"version": 2', '"version": 3', 1), encoding="utf-8")
-    with pytest.raises(ldp.LdpstatsError, match=r"version 3.*A newer ldpstats wrote it"):
+    path.write_text(path.read_text("utf-8").replace('"version": 1', '"version": 2', 1), encoding="utf-8")
+    with pytest.raises(ldp.LdpstatsError, match=r"version 2.*A newer ldpstats wrote it"):
         ldp.tables_of(path, NUMBERS)
 
 

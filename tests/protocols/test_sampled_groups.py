@@ -121,12 +121,9 @@ def test_a_protocol_of_another_kind_is_named(domain: Domain) -> None:
 
 def test_a_protocol_file_that_names_an_attribute_twice_is_refused(domain: Domain) -> None:
     protocol = SampledGroups(domain, epsilon=1.0)
-    text = protocol.first_json().replace('"domain": {', '"domain": {"age": ["old", "new"], ')
-    with pytest.raises(LdpstatsError, match="'age' stand more than once"):
-        SampledGroups.from_json(text)
     body = json.loads(protocol.to_json())["body"]
     with pytest.raises(LdpstatsError, match=r"the attributes 'age', .*, 'age'. Allowed: each of them once"):
-        SampledGroups.from_json(sealed("protocol", 2, {**body, "domain": [*body["domain"], body["domain"][0]]}))
+        SampledGroups.from_json(sealed("protocol", 1, {**body, "domain": [*body["domain"], body["domain"][0]]}))
 
 
 @pytest.mark.parametrize("asked", ["collect", "simulate", "reports"])

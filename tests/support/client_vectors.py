@@ -352,7 +352,7 @@ def _altered_queries() -> Iterator[tuple[str, Change, str]]:
     group = ("groups", 0)
     yield "another protocol", _setting("protocol", "p0123456789ab"), "p0123456789ab"
     yield "an older query", lambda query: query.pop("format"), "format"
-    yield "a newer query", _setting("version", 3), "version 3"
+    yield "a newer query", _setting("version", 2), "version 2"
     yield "more truth than the level allows", _setting(*group, "truth", str(GRID // 2)), "promised"
     yield "the truth for sure", _setting(*group, "truth", str(GRID)), f"probability {GRID} / 2^64"
     rare = [str(GRID // 12 - 1), *[str(GRID // 12)] * (4)]
@@ -384,11 +384,11 @@ def _altered_texts(body: dict[str, Any], text: str) -> Iterator[tuple[str, str, 
     yield "a file cut short", text[:-40], "a protocol file"
     yield "nothing", "", "a protocol file"
     yield "a number", "7", "format"
-    yield "a name that stands twice", text.replace('"version": 2', '"version": 2, "version": 2'), "twice"
+    yield "a name that stands twice", text.replace('"version": 1', '"version": 1, "version": 1'), "twice"
     yield "a name that stands twice in the body", _twice(body), "twice"
     yield "another format", sealed("table", 2, body), "ldpstats table"
-    yield "an older version", sealed("protocol", 1, body), "version 1"
-    yield "a newer version", sealed("protocol", 3, body), "version 3"
+    yield "an older version", sealed("protocol", 0, body), "version 0"
+    yield "a newer version", sealed("protocol", 2, body), "version 2"
     yield "something behind the body", text[:-1] + ', "more": 1}', "more"
     for wrong in ("[" * 33, '{"a":' * 33 + "1" + "}" * 33):
         yield "nested too deep", wrong, "32 deep"
@@ -406,7 +406,7 @@ def _twice(body: dict[str, Any]) -> str:
     digest = hashlib.sha256(twice.encode()).hexdigest()
     whole = json.loads(sealed_again(body))
     (name,) = (name for name in whole if name.startswith("digest"))
-    return f'{{"format":"ldpstats protocol","version":2,"{name}":"{digest}","body":{twice}}}'
+    return f'{{"format":"ldpstats protocol","version":1,"{name}":"{digest}","body":{twice}}}'
 
 
 def _setting(*path: Any) -> Change:

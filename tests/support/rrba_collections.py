@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from math import inf
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,14 +23,6 @@ PROTOCOLS = {
     "a whole view": RRBA(PAIR, k=1, p=0.5, block_size=3, answer="view"),
     "two units": RRBA(PAIR, k=1, epsilon=2.0, block_size=2),
 }
-
-EARLIER = {"epsilon": "epsilon", "views": "a whole view"}
-"""The protocols of files that the version before wrote, by what these are called."""
-
-
-def earlier(name: str) -> str:
-    """Return a file that was written when probabilities stood in JSON as numbers."""
-    return (Path(__file__).parents[1] / "protocols" / "rrba" / "earlier" / name).read_text("utf-8")
 
 
 def answered(query: Query, seed: int | None = None) -> Answer:

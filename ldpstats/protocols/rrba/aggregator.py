@@ -18,7 +18,7 @@ import pandas as pd
 
 from ldpstats.arrays import at_least
 from ldpstats.domain import Domain
-from ldpstats.envelope import opened_by_version, sealed
+from ldpstats.envelope import opened, sealed
 from ldpstats.errors import LdpstatsError, ReportError, one_line, shortened
 from ldpstats.parts import Parts
 from ldpstats.protocols.rrba.journal import Journal, NoRoomError
@@ -31,7 +31,7 @@ from ldpstats.tables import TableSet
 if TYPE_CHECKING:
     from ldpstats.protocols.rrba.protocol import RRBA
 
-_FORMAT, _FIRST, _VERSION = "RRBA aggregator", 2, 3
+_FORMAT, _VERSION = "RRBA aggregator", 1
 """What saved states are, the version that wrote probabilities as numbers, and the one that is written."""
 _NAMES = {"protocol", "identity", "keys", "first", "made", "answered", "series"}
 _RESERVED = 1024
@@ -101,17 +101,17 @@ class Aggregator(Owned, Saveable):
         self._begin(first, secrets.token_hex(_SECRET_BYTES), secrets.token_bytes(_SECRET_BYTES))
         self._journal: Journal | None = None
         if journal is not None:
-            opened = Journal(journal, plain, json.loads(protocol.first_json()))
+            written = Journal(journal, plain)
             answers: dict[int, tuple[Any, ...]] = {}
             try:  # begin it, or do again what it says, with the fakes that were really sent
-                begun = opened.replay(partial(self._redo, answers))
-                opened.resume()
-                self._journal = opened
+                begun = written.replay(partial(self._redo, answers))
+                written.resume()
+                self._journal = written
                 if not begun:
-                    opened.write(["begin", self._first, self.identity, self._keys[0][1].hex()])
+                    written.write(["begin", self._first, self.identity, self._keys[0][1].hex()])
                 self._open_what_is_due()
             except BaseException:
-                opened.close()
+                written.close()
                 raise
 
     @property
@@ -205,7 +205,7 @@ class Aggregator(Owned, Saveable):
         text : str
             What the file holds.
         """
-        return opened_by_version(text, _FORMAT, dict.fromkeys((_FIRST, _VERSION), cls._read))
+        return opened(text, _FORMAT, _VERSION, cls._read)
 
     @classmethod
     def _read(cls, body: dict[str, Any]) -> Self:

@@ -22,7 +22,7 @@ from ldpstats.saving import Saveable
 if TYPE_CHECKING:
     from ldpstats.protocols.rrba.protocol import RRBA
 
-_SAVED = ("client", 2)
+_SAVED = ("client", 1)
 _NAMES = {"domain", "record", "protocol", "limit", "spent", "answers"}
 _Key: TypeAlias = tuple[str, int, str]
 

@@ -15,7 +15,7 @@ from weakref import WeakSet
 from ldpstats.envelope import UNREADABLE, read_json, shortened_reason
 from ldpstats.errors import LdpstatsError, shortened
 
-_FORMAT, _VERSION, _EARLIER = "ldpstats rrba journal", 3, 2
+_FORMAT, _VERSION = "ldpstats rrba journal", 1
 _NOTE = "every line ends with a digest of all lines so far: against accidents, not attackers"
 _SIGNATURE = f'["{_FORMAT}",'.encode()
 _LINE = b'["'
@@ -38,12 +38,11 @@ class Journal:
     `resume` cuts it off, once all that stands before it is known to be ours.
     """
 
-    def __init__(self, path: str | Path, about: object, earlier: object = None) -> None:
+    def __init__(self, path: str | Path, about: object) -> None:
         self._path, self._process = _checked_path(path), os.getpid()
         self._last = b""
         self._digest = ""
-        # one of an earlier version goes on as it began
-        self._heads = [_line("", [_FORMAT, *one]) for one in ((_VERSION, _NOTE, about), (_EARLIER, _NOTE, earlier))]
+        self._head = _line("", [_FORMAT, _VERSION, _NOTE, about])
         self._file = _opened(self._path)
         try:
             _lock(self._file, self._path)
@@ -126,23 +125,21 @@ class Journal:
     def _begin(self) -> int:
         """Return the size of the first line, written if there is none yet; refuse files that are not ours."""
         with open(self._file, "rb", closefd=False) as file:
-            begun = file.read(max(len(head) for head, _ in self._heads))
-        ours = begun.startswith(_SIGNATURE) or not begun
-        heads = [one for one in self._heads if ours and one[0].startswith(begun[: len(one[0])])]
-        if not heads:
-            if not begun.startswith(_SIGNATURE):
+            begun = file.read(len(self._head[0]))
+        ours = begun.startswith(_SIGNATURE)
+        if begun and not (ours and self._head[0].startswith(begun)):
+            if not ours:
                 came = f"the file {str(self._path)!r}, which is no journal: it begins with {shortened(begun, 40)}"
-            elif not begun.startswith(tuple(_SIGNATURE + f"{known},".encode() for known in (_VERSION, _EARLIER))):
+            elif not begun.startswith(_SIGNATURE + f"{_VERSION},".encode()):
                 came = f"the journal {str(self._path)!r} of another version"
             else:
                 came = f"the journal {str(self._path)!r} of another protocol, or with a damaged first line"
             raise LdpstatsError(came, "a new file, or the journal of this very protocol", _ANOTHER_FILE)
-        head, self._digest = heads[0]
-        start = begun[: len(head)]
-        self._size = len(start)
+        head, self._digest = self._head
+        self._size = len(begun)
         # what was killed in its first line goes on there; nobody was asked anything before that was whole
-        if start != head:
-            self._append(head[len(start) :])
+        if begun != head:
+            self._append(head[len(begun) :])
         return len(head)
 
     def _read(self, line: bytes) -> list[Any]:

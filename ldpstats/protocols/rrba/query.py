@@ -17,9 +17,9 @@ from ldpstats.grid import read_numerator
 from ldpstats.mechanisms import FakeResponse, joint_ratio, plain_mechanism
 from ldpstats.privacy import strict_epsilon
 
-_VERSION = 2
+_VERSION = 1
 _QUERY_HEAD, _ANSWER_HEAD = ({"format": f"ldpstats RRBA {what}", "version": _VERSION} for what in ("query", "answer"))
-"""What queries and answers begin with; the first ones had no version, and probabilities as numbers."""
+"""What queries and answers begin with."""
 _QUERY = ("protocol", "number", "block", "token", "groups")
 _GROUP = ("domain", "truth", "fake")
 _ANSWER = ("protocol", "number", "block", "token", "cells", "simulated")
@@ -129,9 +129,8 @@ class Query:
         """
         try:
             refuse_oversized(text, "a query")
-            known, versioned = _without_head(read_json(text), _QUERY_HEAD)
-            plain, read_group = _named(known, _QUERY), _read_group if versioned else _read_first_group
-            groups = tuple(read_group(_named(one, _GROUP)) for one in plain["groups"])
+            plain = _named(_without_head(read_json(text), _QUERY_HEAD), _QUERY)
+            groups = tuple(_read_group(_named(one, _GROUP)) for one in plain["groups"])
             read = cls(plain["protocol"], plain["number"], plain["block"], plain["token"], groups)
             read.refuse_misfits()
         except UNREADABLE as error:
@@ -144,10 +143,6 @@ class Query:
 def _read_group(plain: Mapping[str, Any]) -> GroupQuery:
     used = FakeResponse(read_numerator(plain["truth"]), tuple(map(read_numerator, plain["fake"])))
     return GroupQuery.about(Domain.from_list(plain["domain"]), used)
-
-
-def _read_first_group(plain: Mapping[str, Any]) -> GroupQuery:
-    return GroupQuery.about(Domain(plain["domain"]), FakeResponse(plain["truth"], tuple(plain["fake"])))
 
 
 @lru_cache(maxsize=4096)
@@ -215,7 +210,7 @@ class Answer:
             What the file holds.
         """
         try:
-            return cls.from_dict(_without_head(read_json(text), _ANSWER_HEAD)[0])
+            return cls.from_dict(_without_head(read_json(text), _ANSWER_HEAD))
         except UNREADABLE as error:
             raise ReportError(
                 f"text that is not an answer ({shortened_reason(error)})", "what Answer.to_json wrote"
@@ -236,14 +231,14 @@ class Answer:
         return read
 
 
-def _without_head(plain: object, head: Mapping[str, Any]) -> tuple[object, bool]:
-    """Return a message without its format and version, and whether it has them; those of others are refused."""
-    if not isinstance(plain, dict) or not {*head} & {*plain}:
-        return plain, False
+def _without_head(plain: object, head: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a message without its format and version; those of others are refused."""
+    if not isinstance(plain, dict):
+        raise ReportError(shortened(plain), f"an object that begins with {dict(head)}")
     found = {name: plain.get(name) for name in head}
     if differences(head, found):
         raise ReportError(f"a message that begins with {shortened(found)}", f"one that begins with {dict(head)}")
-    return {name: value for name, value in plain.items() if name not in head}, True
+    return {name: value for name, value in plain.items() if name not in head}
 
 
 def _named(plain: object, names: tuple[str, ...]) -> dict[str, Any]:

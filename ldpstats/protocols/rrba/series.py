@@ -253,13 +253,8 @@ def plain_randomizers(randomizers: Randomizers) -> list[list[Any]]:
 
 
 def read_randomizers(plain: list[list[Any]]) -> Randomizers:
-    """Read what `plain_randomizers` wrote; earlier versions wrote numbers."""
-    return tuple(FakeResponse(read_share(truth), tuple(map(read_share, fake))) for truth, fake in plain)
-
-
-def read_share(plain: object) -> int:
-    """Return a probability in GRID-ths: a text, or a number as earlier versions wrote it."""
-    return plain if type(plain) is int else read_numerator(plain)
+    """Read what `plain_randomizers` wrote."""
+    return tuple(FakeResponse(read_numerator(truth), tuple(map(read_numerator, fake))) for truth, fake in plain)
 
 
 def _none_of(randomizers: Randomizers) -> list[list[int]]:

@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from support.rrba_collections import (
-    EARLIER,
     PAIR,
     PROTOCOLS,
     RECORDS,
@@ -21,7 +20,6 @@ from support.rrba_collections import (
     assert_refused,
     blocks,
     device,
-    earlier,
     fakes,
     run,
 )
@@ -266,7 +264,7 @@ def test_damaged_states_are_refused_also_where_their_digest_is_made_anew(saved: 
     with pytest.raises(LdpstatsError, match=r"not a saved RRBA aggregator \(its digest"):
         Aggregator.from_json(json.dumps(whole))
     with pytest.raises(LdpstatsError, match="not a saved RRBA aggregator"):
-        Aggregator.from_json(sealed("RRBA aggregator", 2, whole["body"]))
+        Aggregator.from_json(sealed("RRBA aggregator", 1, whole["body"]))
 
 
 def test_a_level_that_was_edited_is_not_the_one_that_was_kept() -> None:
@@ -274,11 +272,11 @@ def test_a_level_that_was_edited_is_not_the_one_that_was_kept() -> None:
     aggregator = RRBA(PAIR, k=1, epsilon=3.0, block_size=2, answer="view").aggregator()
     run(aggregator, 5)
     body = json.loads(aggregator.to_json())["body"]
-    assert Aggregator.from_json(sealed("RRBA aggregator", 2, body)).n == 5
+    assert Aggregator.from_json(sealed("RRBA aggregator", 1, body)).n == 5
     weaker = RRBA(PAIR, k=1, epsilon=1.0, block_size=2, answer="view")
     body["protocol"] = json.loads(weaker.to_json())
     with pytest.raises(LdpstatsError, match="other chances of the truth"):
-        Aggregator.from_json(sealed("RRBA aggregator", 2, body))
+        Aggregator.from_json(sealed("RRBA aggregator", 1, body))
 
 
 def test_a_protocol_without_floor_never_asks_for_the_plain_truth() -> None:
@@ -287,9 +285,9 @@ def test_a_protocol_without_floor_never_asks_for_the_plain_truth() -> None:
     run(aggregator, 5)
     for place in (0, 1):
         body = json.loads(aggregator.to_json())["body"]
-        body["series"][0][place]["randomizers"][0][0] = 2**64
+        body["series"][0][place]["randomizers"][0][0] = str(2**64)
         with pytest.raises(LdpstatsError, match="other chances of the truth"):
-            Aggregator.from_json(sealed("RRBA aggregator", 2, body))
+            Aggregator.from_json(sealed("RRBA aggregator", 1, body))
 
 
 def test_a_state_keeps_what_came_late_and_what_was_simulated(protocol: RRBA) -> None:
@@ -349,12 +347,3 @@ def test_a_restored_aggregator_asks_with_the_fakes_of_the_state_and_not_with_its
     assert fakes[0] != fakes[1]
     restored = Aggregator.from_json(other.to_json())
     assert json.loads(restored.query().to_json())["groups"][0]["fake"] == fakes[1]
-
-
-@pytest.mark.parametrize("stem", EARLIER)
-def test_a_state_of_the_version_before_goes_on(stem: str) -> None:
-    aggregator = Aggregator.from_json(earlier(f"aggregator_{stem}.json"))
-    aggregator.take(Answer.from_json(earlier(f"answer_{stem}.json")))
-    run(aggregator, 3)
-    again = Aggregator.from_json(aggregator.to_json())
-    assert (again.n, again.identity, blocks(again)) == (12, aggregator.identity, blocks(aggregator))

@@ -18,14 +18,12 @@ from typing import Any
 import pytest
 from support.interruptions import FORKS, interrupted
 from support.rrba_collections import (
-    EARLIER,
     PAIR,
     PROTOCOL,
     PROTOCOLS,
     answered,
     assert_refused,
     blocks,
-    earlier,
     run,
 )
 
@@ -59,7 +57,7 @@ FOREIGN: dict[str, Callable[[], bytes]] = {
 
 
 def head_of(protocol: RRBA) -> bytes:
-    return _line("", ["ldpstats rrba journal", 3, _note(), json.loads(protocol.to_json())])[0]
+    return _line("", ["ldpstats rrba journal", 1, _note(), json.loads(protocol.to_json())])[0]
 
 
 def _note() -> str:
@@ -828,27 +826,3 @@ def test_numbers_for_which_there_is_no_room_are_not_given_out(
     assert resumed.query().token != first.token
     resumed.take(answered(first))
     resumed.close()
-
-
-# -- files of the version before
-
-
-@pytest.mark.parametrize("stem", EARLIER)
-def test_a_journal_of_the_version_before_goes_on_as_it_began(stem: str, tmp_path: Path) -> None:
-    """New lines stand behind its own, with probabilities as texts; cut in its first line, it is still of its kind."""
-    path, protocol, text = tmp_path / "journal", PROTOCOLS[EARLIER[stem]], earlier(f"journal_{stem}.txt")
-    path.write_text(text)
-    with protocol.aggregator(path) as aggregator:
-        assert aggregator.n == 8
-        aggregator.take(Answer.from_json(earlier(f"answer_{stem}.json")))
-        run(aggregator, 7)
-        counted = blocks(aggregator)
-    assert path.read_text().startswith(text)
-    with protocol.aggregator(path) as aggregator:
-        assert (aggregator.n, blocks(aggregator)) == (16, counted)
-    path.write_text(text[:120])
-    with protocol.aggregator(path) as aggregator:
-        run(aggregator, 1)
-    assert path.read_text().startswith(text.partition("\n")[0] + "\n")
-    with pytest.raises(LdpstatsError, match="Nothing in it was changed"):
-        PROTOCOL.aggregator(path)

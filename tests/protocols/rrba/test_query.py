@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from support.rrba_collections import EARLIER, PROTOCOLS, answered, broken, earlier, run
+from support.rrba_collections import PROTOCOLS, answered, broken, run
 
 from ldpstats import RRBA, Domain
 from ldpstats.errors import ReportError
@@ -82,14 +82,6 @@ def test_queries_that_no_aggregator_wrote_are_refused(changes: dict[str, Any]) -
     text = PROTOCOLS["epsilon"].aggregator().query().to_json()
     with pytest.raises(ReportError):
         Query.from_json(broken(text, **changes))
-
-
-@pytest.mark.parametrize("stem", EARLIER)
-def test_queries_and_answers_without_a_version_are_still_read(stem: str) -> None:
-    query, answer = Query.from_json(earlier(f"query_{stem}.json")), Answer.from_json(earlier(f"answer_{stem}.json"))
-    assert answered(query) == answer
-    assert Query.from_json(query.to_json()).to_json() == query.to_json()
-    assert (query.number, query.block, query.protocol) == (8, 2, PROTOCOLS[EARLIER[stem]].fingerprint())
 
 
 def test_no_reader_of_json_rounds_a_query_or_reorders_its_attributes() -> None:
