@@ -19,7 +19,7 @@ import pandas as pd
 
 from ldpstats.errors import LdpstatsError, shortened
 from ldpstats.hints import fits, unaliased
-from ldpstats.registered import class_named, fields_added_later, is_registered, kept_fields, says_nothing_new
+from ldpstats.registered import class_named, is_registered, kept_fields
 
 _EXACT = (1 << 53) - 1
 """The largest whole number that every reader of JSON keeps: larger ones are written as texts."""
@@ -116,8 +116,6 @@ class _Encoder:
         cls, found = type(value), {}
         for name, hint in kept_fields(cls).items():
             field = getattr(value, name)
-            if says_nothing_new(cls, name, field):
-                continue
             # a file that could not be read again would be worth nothing
             if not fits(field, hint):
                 raise LdpstatsError(
@@ -185,10 +183,10 @@ class _Decoder:
             return _STRUCTURES[tag][2](*self.value(_listed(content)))
         cls = class_named(tag)
         hints = kept_fields(cls)
-        if not isinstance(content, dict) or not set(hints) - fields_added_later(cls) <= set(content) <= set(hints):
+        if not isinstance(content, dict) or set(content) != set(hints):
             raise LdpstatsError(f"{tag} with {shortened(content)}", f"the fields {', '.join(hints)}")
         # in the order of the class, in which they were written, whatever order they come in
-        fields = {name: self.value(content[name]) for name in hints if name in content}
+        fields = {name: self.value(content[name]) for name in hints}
         for name, field in fields.items():
             if not fits(field, hints[name]):
                 # as it stands in the file: printed out, what refers to itself twice at each of many levels has no end

@@ -10,7 +10,7 @@ from decimal import ROUND_UP, Context, Decimal
 from fractions import Fraction
 from numbers import Real
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from ldpstats.errors import LdpstatsError, shortened
 from ldpstats.grid import natural_log_above
@@ -125,8 +125,6 @@ class PrivacyStatement(Result):
     Guaranteed: whatever becomes known, no record makes that more than 2.719 times as likely as another
       record does.
     """
-
-    later: ClassVar[tuple[str, ...]] = ("set_aside",)
 
     epsilon: float
     unit: str

@@ -188,25 +188,6 @@ def kept_fields(cls: type) -> dict[str, Any]:
     return _KEPT[cls]
 
 
-def fields_added_later(cls: type) -> frozenset[str]:
-    """Return the fields that older files lack, and that have a default for them: a class names them in `later`."""
-    return frozenset(getattr(cls, "later", ()))
-
-
-def says_nothing_new(cls: type, name: str, value: object) -> bool:
-    """Say whether a field was added later and has its default: without it, older versions read the file, too.
-
-    Parameters
-    ----------
-    cls : type
-    name : str
-        A field of the class.
-    value : object
-        What an object has there.
-    """
-    return name in fields_added_later(cls) and signature(cls).parameters[name].default is value
-
-
 class _Graph(Protocol):
     """What graphs have, and nothing else that a file can hold."""
 

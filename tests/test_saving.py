@@ -250,18 +250,6 @@ def test_numbers_that_cannot_be_are_refused(name: str, forged: dict[str, Any]):
             cls.from_json(sealed(name, 1, {name: {**body[name], field: value}}))
 
 
-@pytest.mark.parametrize("name", ["ExpectedAccuracy", "LoPubModel", "NetworkComparison", "Plan"])
-def test_files_from_before_a_field_was_added_are_read(name: str):
-    value = EXAMPLES[name]()
-    content = json.loads(value.to_json())["body"][name]
-    older = {field: one for field, one in content.items() if field not in registered.fields_added_later(type(value))}
-    read = type(value).from_json(sealed(name, 1, {name: older}))
-    assert registered.fields_added_later(type(value))
-    defaults = {one.name: one.default for one in dataclasses.fields(value)}
-    for field in registered.fields_added_later(type(value)):
-        assert getattr(read, field) == defaults[field]
-
-
 @cache
 def overlapping() -> ldp.TableSet:
     groups = [("a", "b"), ("b", "c")]

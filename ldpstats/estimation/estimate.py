@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 import pandas as pd
@@ -174,8 +174,6 @@ class Estimate(Result):
     >>> found.std_err.round(3)
     array([0.043, 0.04 , 0.037])
     """
-
-    later: ClassVar[tuple[str, ...]] = ("names",)
 
     estimate: FloatArray
     spread: FloatArray | TallySpread

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, NoReturn, TypeAlias
+from typing import NoReturn, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -49,7 +49,6 @@ class ProcessedEstimate(Result):
         What the cells are called, where that is known.
     """
 
-    later: ClassVar[tuple[str, ...]] = ("names",)
     _in_dict = "estimate method n simulated privacy iterations=fitted.iterations converged=fitted.converged"
 
     estimate: FloatArray

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -102,8 +102,6 @@ class AssociationBounds(Result):
     of : Bounds, optional
         Of the table whose V it is.
     """
-
-    later: ClassVar[tuple[str, ...]] = ("of",)
 
     low: Share
     high: Share

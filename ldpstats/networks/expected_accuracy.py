@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -111,7 +111,6 @@ class ExpectedAccuracy(Result):
     2                 Naive Bayes      0.85   0.83   0.87
     """
 
-    later: ClassVar[tuple[str, ...]] = ("warning",)
     _in_dict = "label alpha rules=table n_resamples n simulated privacy"
 
     table: pd.DataFrame

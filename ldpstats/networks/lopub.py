@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import pandas as pd
@@ -143,8 +143,6 @@ class LoPubModel(Result):
     warning : tuple of str
         That reports do not fit their channel, if they do not.
     """
-
-    later: ClassVar[tuple[str, ...]] = ("simulated", "warning")
 
     domain: Domain
     graph: Graph[str]

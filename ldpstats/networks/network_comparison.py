@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -143,7 +143,6 @@ class NetworkComparison(Result):
     (1.0, 0.83, 6, 0.01)
     """
 
-    later: ClassVar[tuple[str, ...]] = ("attributes",)
     _in_dict = (
         "precision recall f1 shd divergence records=records.n log_likelihood=records.learned "
         "true_log_likelihood=records.truth difference=records.difference std_err=records.std_err "

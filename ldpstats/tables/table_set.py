@@ -8,7 +8,7 @@ from functools import cached_property
 from importlib import import_module
 from itertools import product
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -75,8 +75,6 @@ class TableSet(Result):
     1  sex × age      4      533                 2.0         0.031  unbiased
     2  car × age      4      534                 2.0         0.030  unbiased
     """
-
-    later: ClassVar[tuple[str, ...]] = ("checks", "origins")
 
     def __init__(
         self,

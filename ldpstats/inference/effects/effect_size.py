@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import pandas as pd
 
@@ -73,8 +73,6 @@ class Effect(Result):
     >>> low < 16 < high
     True
     """
-
-    later: ClassVar[tuple[str, ...]] = ("quantity",)
 
     name: str
     estimate: float

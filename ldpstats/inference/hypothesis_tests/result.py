@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -149,8 +149,6 @@ class HypothesisResult(Result):
     >>> {size: round(power, 2) for size, power in result.power.items()}
     {0.1: 0.78, 0.3: 1.0}
     """
-
-    later: ClassVar[tuple[str, ...]] = ("sensitivity",)
 
     about: Hypothesis
     attributes: tuple[str, ...]

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -72,7 +71,6 @@ class PowerCurve(Result):
     over directions.
     """
 
-    later: ClassVar[tuple[str, ...]] = ("alpha", "assumed")
     _in_dict = "title alpha assumed power=table"
 
     table: pd.DataFrame

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -102,7 +102,6 @@ class Plan(Result):
     epsilon=2.0, mechanism='grr', groups=(('sex', 'age'), ('sex', 'car'), ('age', 'car')), outside='refuse')
     """
 
-    later: ClassVar[tuple[str, ...]] = ("conditional", "domain", "asked")
     _in_dict = "wanted found power alpha tests groups conditional asked mechanisms=table"
 
     table: pd.DataFrame
