@@ -40,7 +40,7 @@ _ENTRIES = "'table', 'default' or the parents' categories in parentheses, then p
 
 
 class BifContent(NamedTuple):
-    """The content of a BIF file; a table's first axis is the attribute's own, the others are its parents' in their order."""
+    """The content of a BIF file; a table's first axis is the attribute's own, then come its parents in their order."""
 
     categories: dict[str, list[str]]
     parents: dict[str, tuple[str, ...]]

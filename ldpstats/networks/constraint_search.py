@@ -214,7 +214,7 @@ class ConditionalTests:
         return {pair for pair, test in tested if not test.rejects and not test.decides}
 
     def points_to(self, pair: Pair, middle: str) -> bool:
-        """Say whether a separated pair must collide in an attribute that both are joined to."""
+        """Say whether an attribute that both of a separated pair are joined to must be a collider between them."""
         tests = [test for test in self.accepted.get(pair, []) if test.decides]
         if not tests or any(middle in test.given for test in tests):
             return False

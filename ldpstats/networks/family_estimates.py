@@ -39,15 +39,14 @@ class SmoothedRows:
     How well is said in respondents: so many of them, asked without noise, would leave the same variance.
     """
 
-    # shape (..., categories, rows), a row for each combination of the parents' categories; even ones where nobody has
-    # it
+    # shape (..., categories, rows), a row for each combination of parents' categories; even where nobody has it
     proportions: FloatArray
     # summed over each row, shape (..., rows); infinite where nobody has these parents' categories
     variances: FloatArray
 
     @classmethod
     def of(cls, cells: FloatArray, covariance: FloatArray) -> SmoothedRows:
-        """Divide proper cells, shape (..., categories, rows), by the sums of their rows; variances by the delta method."""
+        """Divide proper cells, shape (..., categories, rows), by their rows' sums; variances by the delta method."""
         own, many = cells.shape[-2:]
         within = np.einsum("icjc->cij", covariance.reshape(own, many, own, many))
         totals = cells.sum(axis=-2)
@@ -60,7 +59,7 @@ class SmoothedRows:
         return cls(shares, variances)
 
     def respondents(self, spread: float | FloatArray) -> FloatArray:
-        """Return how many respondents whose answers have the variance `spread` would leave the same variances."""
+        """Return how many respondents without noise leave the same variances, if one's answer varies by `spread`."""
         wide = np.broadcast_to(np.asarray(spread, dtype=float)[..., None], self.variances.shape)
         known: FloatArray = np.divide(wide, self.variances, out=np.full(wide.shape, np.inf), where=self.variances > 0)
         return known
@@ -171,13 +170,7 @@ class FamilyEstimates:
 
     @classmethod
     def of(cls, tables: TableSet, parents: Mapping[str, Sequence[str]]) -> FamilyEstimates:
-        """Estimate the families from all tables that tell something about them.
-
-        Parameters
-        ----------
-        tables : TableSet
-        parents : mapping of str to sequence of str
-        """
+        """Estimate the families of a network from all tables that tell something about them."""
         domains = [tables.domain.project((name, *sorted(parents[name]))) for name in sorted(parents)]
         for domain in domains:
             refuse_too_many_cells(domain.size(), f"{' and '.join(domain.names)} together: a table", LARGEST_FAMILY)
@@ -228,10 +221,10 @@ class FamilyEstimates:
         return Stacked.of(self.units) if overlapping(self.units) else None
 
     def deviations(self, size: int, rng: np.random.Generator) -> list[FloatArray]:
-        """Draw normal errors of the cells of all families with the covariance of the reports, shape (size, cells) for each.
+        """Draw normal errors of the cells of all families, shape (size, cells) for each, with the reports' covariance.
 
-        The symmetric root of the covariance, and random numbers that belong to categories by name, make them the same
-        in whatever order tables, attributes and categories stand.
+        The symmetric root of it, and random numbers that belong to categories by name, make them the same in whatever
+        order tables, attributes and categories stand.
         """
         numbers = rng.standard_normal((size, self.places[-1].stop))
         for at, one in zip(self.places, self.families, strict=True):

@@ -50,9 +50,9 @@ class FamilyScores:
     The penalty of a pair u, v given others Z is that of the Bayesian information criterion (Schwarz 1978), df log(n) /
     2n, for n respondents as noise leaves them: where u and v are independent given Z, reports give rise to an
     information of df / 2n on average, and so do n answers without randomization. This n is often so small that log n is
-    no protection from chance: the penalty is at least what noise exceeds with probability alpha, divided by the number
-    of such tests. The penalty of several attributes is what joining two of them given all others adds to those of
-    fewer, in the median over the two that come last. Without noise all are the same, and the score is that of the
+    no protection from chance: the penalty is at least what noise exceeds with a probability of alpha over the number of
+    such tests. The penalty of several attributes is what joining two of them given all others adds to those of fewer,
+    in the median over the two that come last. Without noise any two give the same, and the score is that of the
     criterion over n, less a constant.
 
     Where categories are nearly empty, noise exceeds that more often. So a pair is worth no more than nothing, unless
@@ -305,7 +305,7 @@ def structure_score(scores: FamilyScores, names: Sequence[str]) -> BaseStructure
 
 
 def tie_breakers(names: Sequence[str]) -> Mapping[Edge, float]:
-    """Return a different small number for every possible edge."""
+    """Return a different tiny score for every possible edge, to break ties."""
     edges = list(permutations(names, 2))
     return {edge: _ALL_TIES * (place + 1) / len(edges) ** 2 for place, edge in enumerate(edges)}
 

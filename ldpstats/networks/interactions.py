@@ -111,7 +111,7 @@ class PairErrors:
 
     @classmethod
     def of(cls, law: FloatArray, frequencies: FloatArray) -> PairErrors:
-        """Return those of an even law, at frequencies of shape (..., rows, columns); of shares, rows or columns alone."""
+        """Return those of an even law at frequencies of shape (..., rows, columns); shares are one row or column."""
         kept = np.maximum(frequencies, np.finfo(float).tiny)
         kept = kept / kept.sum(axis=(-1, -2), keepdims=True)
         own, rise, common, slope, square = np.moveaxis(law, -1, 0)
@@ -169,7 +169,7 @@ class PairErrors:
         return moved, PairErrors(blocks, factors, np.concatenate([left, right], axis=-2))
 
     def given_columns(self, cells: FloatArray, known: FloatArray, errors: FloatArray) -> tuple[FloatArray, PairErrors]:
-        """Combine cells with known sums of columns, whose errors have such a covariance, in the same way."""
+        """Combine cells with known sums of columns, by generalized least squares: the cells, and their errors."""
         with_sums = self.blocks + self.factors @ (self.core @ self.factors.sum(axis=-3).mT)[..., None, :, :]
         inverse = np.linalg.pinv(with_sums.sum(axis=-3) + errors, rcond=_KNOWN, hermitian=True)
         gain = inverse @ (known - cells.sum(axis=-2))[..., None]

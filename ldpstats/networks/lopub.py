@@ -52,52 +52,25 @@ def lopub(
     alpha: float = 0.05,
     phi: float = 0.2,
 ) -> LoPubModel:
-    """Learn which attributes depend on each other, and their joint distribution, from one and the same reports.
+    """Learn a dependency graph and the joint distribution of its attributes from the same reports by LoPub.
 
-    This is LoPub (Ren, Yu, Yu, Yang, Yang, McCann & Yu 2018). Every respondent randomizes every attribute. All pairs
-    are estimated from these answers and give a dependency graph; its cliques are estimated from the same answers once
-    more. The joint distribution is the product of the cliques' tables over those that neighbours share. Looking at the
-    same reports twice costs no privacy.
+    After Ren, Yu, Yu, Yang, Yang, McCann & Yu (2018). All pairs are estimated from the crossed answers (k = 2) of
+    respondents who randomize every attribute, whatever the protocol's groups, and give a dependency graph (`rule`,
+    `alpha`, `phi`: see `dependency_graph`); its cliques are estimated from the same answers once more, which costs no
+    privacy. The joint distribution is the product of the cliques' tables over those that neighbours share.
 
     A respondent spends the sum over all attributes, ε = Σ ε_a, and the `privacy` of the model says so. Ren et al. send
     every attribute through a Bloom filter with h hash functions, whose bits flip with probability f/2: a level of at
-    most 2 h ln((2 − f)/f) each (Erlingsson, Pihur & Korolova 2014), and of just that where no two hashes meet. Here
-    there is an answer (mechanism "grr") or a bit per category ("sue", which is h = 1 without collisions), and the level
-    is that of the implemented channel. So there is no nominal level beside the strict one. At a small ε_a the table of
-    a pair is mostly noise: where attributes are many, `calm_views` are far more exact at the same ε.
+    most 2 h ln((2 − f)/f) each (Erlingsson, Pihur & Korolova 2014). Here there is an answer ("grr") or a bit per
+    category ("sue", which is h = 1 without collisions), at the level of the implemented channel. At a small ε_a the
+    table of a pair is mostly noise: where attributes are many, `calm_views` are far more exact at the same ε.
 
-    Parameters
-    ----------
-    protocol : PerAttribute
-        One with crossed answers (k = 2); its groups may be any, since the reports do not depend on them.
-    reports : DataFrame
-        What `protocol.reports` returned.
-    estimator : {"em", "lasso", "lasso+em", "published lasso"}
-        How a clique is estimated. "em" finds the most likely cells. "lasso" regresses the shares of the patterns of
-        answers on what each cell makes likely, with nonnegative cells and a penalty on their sum, and rescales them to
-        one; as large as the noise of the regression, the penalty empties cells that noise alone would explain.
-        "lasso+em" takes the cells that are left as the only candidates for "em".
-        "published lasso" regresses the counts of single bits on the cells that set them, as the code of Ren et al.
-        does, with its penalty (but nonnegative cells and no intercept). It is there for comparison: such counts tell
-        the distributions of single attributes and nothing else, every joint distribution that has them fits equally
-        well, and which one comes out is an accident of the solver.
-    rule, alpha, phi
-        Which attributes are joined; see `dependency_graph`. Ren et al. have "published".
-
-    Examples
-    --------
-    >>> from ldpstats import Domain
-    >>> domain = Domain({name: ["yes", "no"] for name in "abc"})
-    >>> frame = domain.decode(np.repeat([[0, 0, 0], [0, 0, 1], [1, 1, 0], [1, 1, 1]], 5000, axis=0))
-    >>> protocol = PerAttribute(domain, epsilon=6.0, k=2)
-    >>> model = lopub(protocol, protocol.reports(frame, rng=1))
-    >>> model.cliques, model.marginal(["b", "a"]).round(2)
-    ((('a', 'b'), ('c',)), array([[0.5, 0. ],
-           [0. , 0.5]]))
-    >>> model.sample(2, rng=1)
-        a   b    c
-    0  no  no  yes
-    1  no  no  yes
+    A clique is estimated by "em", the most likely cells; by "lasso", which regresses the shares of answer patterns on
+    what each cell makes likely, with nonnegative cells and a penalty as large as the regression's noise, and rescales
+    to one; or by "lasso+em", with the cells that "lasso" leaves as candidates for "em". "published lasso" regresses the
+    counts of single bits on the cells that set them, as the code of Ren et al. does (but with nonnegative cells and no
+    intercept), and is there for comparison: such counts tell single attributes only, and which joint distribution comes
+    out is an accident of the solver.
     """
     if not isinstance(estimator, str) or estimator not in ESTIMATORS:
         raise LdpstatsError(f"estimator = {shortened(estimator)}", one_line(list(ESTIMATORS)))
@@ -122,38 +95,18 @@ def lopub(
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LoPubModel(Result):
-    """A distribution of many attributes that was estimated clique by clique.
-
-    Parameters
-    ----------
-    domain : Domain
-        The attributes that were asked for.
-    graph : networkx.Graph
-        Which of them depend on each other; see `dependency_graph`.
-    beliefs : Beliefs
-        The tables of the cliques, which agree on what neighbours share.
-    estimator : str
-        How the cliques were estimated.
-    privacy : PrivacyStatement
-        What the respondents were promised.
-    n : int
-        The respondents.
-    simulated : int
-        How many of them came from a simulation.
-    warning : tuple of str
-        That reports do not fit their channel, if they do not.
-    """
+    """A distribution of many attributes that was estimated clique by clique by `lopub`."""
 
     later: ClassVar[tuple[str, ...]] = ("simulated", "warning")
 
     domain: Domain
     graph: Graph[str]
-    beliefs: Beliefs
-    estimator: str
+    beliefs: Beliefs  # tables of the cliques, which agree on what neighbours share
+    estimator: str  # how the cliques were estimated
     privacy: PrivacyStatement
-    n: Count
+    n: Count  # respondents
     simulated: Count = 0
-    warning: tuple[str, ...] = ()
+    warning: tuple[str, ...] = ()  # that reports do not fit their channel, if they do not
 
     def __post_init__(self) -> None:
         at_least(self.simulated, 0, "simulated", most=at_least(self.n, 0, "the respondents"))
@@ -200,12 +153,12 @@ class LoPubModel(Result):
 
     @property
     def headline(self) -> str:
-        """How large it is, and how many respondents are behind it."""
+        """The size of the model, and the number of respondents."""
         size = in_numbers(len(self.domain), self.graph.number_of_edges())
         return f"{size}, {len(self.cliques)} cliques, n = {self.n:,}{simulation(self.simulated, self.n)}"
 
     def summary(self) -> Summary:
-        """Return what depends on what, and what the distribution rests on."""
+        """Return the cliques, and what the distribution rests on."""
         facts = {
             "Respondents": f"{self.n:,}",
             "Attributes": str(len(self.domain)),
@@ -233,7 +186,7 @@ class LoPubModel(Result):
         return pd.concat(parts, ignore_index=True)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain values."""
+        """Return the model as plain values."""
         names = "attributes=domain edges cliques tables=beliefs.tables estimator n privacy simulated"
         return plain_values(self, names, edges=[list(edge) for edge in self.graph.edges])
 
@@ -250,13 +203,7 @@ class LoPubModel(Result):
         )
 
     def sample(self, n: int, rng: Rng = None) -> pd.DataFrame:
-        """Draw n synthetic records; see `BayesianNetwork.sample`.
-
-        Parameters
-        ----------
-        n : int
-        rng : int, numpy.random.Generator or None
-        """
+        """Draw n synthetic records; see `BayesianNetwork.sample`."""
         return self.network.sample(n, rng)
 
 
@@ -315,7 +262,7 @@ def _published_lasso(table: Table) -> FloatArray:
 
 
 def _seen(table: Table) -> tuple[FloatArray, FloatArray, int]:
-    """Return what each cell makes likely (columns), the shares of the patterns of answers, and how many answered."""
+    """Return the design matrix of cells (columns), the shares of answer patterns, and how many answered."""
     (block,) = table.blocks
     matrix, _ = block.design()
     return matrix, block.tally.proportions, block.n
@@ -379,41 +326,21 @@ Rule: TypeAlias = Literal["direct", "significance", "published"]
 def dependency_graph(
     tables: TableSet | Iterable[Table], rule: Rule = "direct", alpha: float = 0.05, phi: float = 0.2
 ) -> Graph[str]:
-    """Join the attributes that depend on each other.
+    """Join the attributes of two-way tables that depend on each other; wider tables are left out.
 
-    Every attribute knows its number of `categories`. Every edge carries the figures of `PairAssociation`, and
-    `adjusted`, the p-value after the adjustment for all pairs.
+    Nodes know their number of `categories`, edges the figures of `PairAssociation` and the `adjusted` p-value.
 
-    Parameters
-    ----------
-    tables : TableSet or iterable of Table
-        Those that are not two-way are left out.
-    rule : {"direct", "significance", "published"}
-        "significance" joins the pairs whose independence is rejected, after Benjamini and Hochberg's (1995)
-        adjustment: at most a share of `alpha` of the edges is expected to be wrong. (That is proven for independent
-        tables; those of crossed answers rest on the same reports.) A pair that is not joined may depend on each
-        other all the same, by less than the noise shows. Any path between two attributes makes them dependent, so
-        that with many respondents all connected attributes are joined to each other.
-        "direct" leaves out what a path explains: of every triangle of such pairs the edge with the least corrected
-        mutual information. In a chain a – b – c the ends never share more than either of them shares with b (Margolin
-        et al. 2006). A network in which the attributes form a tree is left with that tree; others lose true edges.
-        "published" joins the pairs whose plug-in mutual information in nats exceeds ½ φ² (min(r, c) − 1), which to
-        second order is that of a Cramér's V of φ (Ren et al. 2018). It takes no notice of noise, which adds to
-        every plug-in: on a small budget it joins nearly all pairs.
-    alpha : float
-        The level of "direct" and "significance".
-    phi : float
-        The φ of "published".
+    "significance" joins the pairs whose independence is rejected at a false discovery rate of `alpha` (Benjamini and
+    Hochberg 1995), which is proven for independent tables; those of crossed answers rest on the same reports. Any path
+    makes its ends dependent, so that with many respondents all connected attributes are joined to each other.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from ldpstats import Domain, SampledGroups
-    >>> domain = Domain({name: ["yes", "no"] for name in "abc"})
-    >>> chain = np.array([8, 2, 1, 4, 4, 1, 2, 8]) * 10_000
-    >>> tables = SampledGroups(domain, epsilon=4.0).simulate(chain, rng=1)
-    >>> [list(dependency_graph(tables, rule).edges) for rule in ("direct", "significance")]
-    [[('a', 'b'), ('b', 'c')], [('a', 'b'), ('a', 'c'), ('b', 'c')]]
+    "direct" leaves out what a path explains: of every triangle of such pairs the edge with the least corrected mutual
+    information. In a chain a – b – c the ends never share more than either of them shares with b (Margolin et al.
+    2006). A network in which the attributes form a tree is left with that tree; others lose true edges.
+
+    "published" joins the pairs whose plug-in mutual information in nats exceeds ½ φ² (min(r, c) − 1), to second order
+    that of a Cramér's V of φ (Ren et al. 2018). It takes no notice of noise, which adds to every plug-in: on a small
+    budget it joins nearly all pairs.
     """
     from networkx import Graph
     from scipy.stats import false_discovery_control
@@ -443,35 +370,19 @@ def dependency_graph(
 
 @dataclass(frozen=True, slots=True)
 class PairAssociation:
-    """How strongly two attributes of a noisy table are associated.
-
-    Parameters
-    ----------
-    pair : tuple of str
-    side : int
-        The smaller number of categories, less one.
-    mi : float
-        The plug-in mutual information in nats, of the table's estimate as projected on the proper ones.
-    corrected : float
-        The same without what noise adds to it, as `mutual_information` has it; nan where that is not estimable.
-    statistic, pvalue : float
-        Of the Wald test of independence, asymptotically; of a table without reports of its own, of the generalized
-        least squares of `independence_test`.
-    df : int
-        Its degrees of freedom.
-    """
+    """How strongly two attributes of a noisy table are associated."""
 
     pair: tuple[str, str]
-    side: int
-    mi: float
-    corrected: float
-    statistic: float
+    side: int  # the smaller number of categories, less one
+    mi: float  # plug-in mutual information in nats, of the estimate made proper
+    corrected: float  # without what noise adds, as in `mutual_information`; nan where not estimable
+    statistic: float  # asymptotic Wald test of independence; of generalized least squares without reports
     pvalue: float
     df: int
 
     @classmethod
     def of(cls, table: Table) -> PairAssociation:
-        """Measure a two-way table."""
+        """Measure the association in a two-way table."""
         first, second = table.attributes
         method: Method = "wald" if evidence_of(table).has_null_covariance else "gls"
         statistic, pvalue, df = asymptotic_test(table, ProductOfConditionals.independent(table.shape), method)
@@ -481,31 +392,18 @@ class PairAssociation:
 
 
 def clique_tree(graph: Graph[str]) -> JunctionTree:
-    """Triangulate a dependency graph and join its cliques.
+    """Triangulate a dependency graph, and join its cliques in a junction tree.
 
-    Edges are added where a cycle of four or more attributes has no chord. After that, a distribution in which
-    attributes are independent given those that separate them is the product of the tables of the cliques over the
-    tables of what neighbours share.
-
-    Parameters
-    ----------
-    graph : networkx.Graph
-        As `dependency_graph` returns it.
-
-    Examples
-    --------
-    >>> from networkx import cycle_graph, relabel_nodes, set_node_attributes
-    >>> graph = relabel_nodes(cycle_graph(4), dict(enumerate("abcd")))
-    >>> set_node_attributes(graph, 2, "categories")
-    >>> clique_tree(graph).cliques
-    (('a', 'b', 'd'), ('b', 'c', 'd'))
+    Edges are added where a cycle of four or more attributes has no chord. A distribution in which attributes are
+    independent given those that separate them is then the product of the cliques' tables over those that neighbours
+    share.
     """
     sizes = {name: int(graph.nodes[name]["categories"]) for name in graph}
     return JunctionTree.of([*graph.edges, *((name,) for name in graph)], sizes)
 
 
 def _published_threshold(phi: object) -> float:
-    """Return the mutual information that "published" asks for, per category of the smaller side."""
+    """Return the mutual information that "published" asks for, over min(r, c) − 1."""
     share = real_number(phi)
     if not 0 < share < math.inf:
         raise LdpstatsError(f"phi = {phi!r}", "a finite number above 0, such as 0.2")
