@@ -163,8 +163,9 @@ def verdicts_of(
     """Return which unshielded triples are colliders, and which are none, as far as the reports show it.
 
     A collider is shown where half of the dependence that a chain implies is excluded, and the p-value of the ends'
-    independence exceeds alpha. No collider is shown where the ends depend on each other without another path between
-    them. Each is tested at alpha over the number of triples: alpha bounds how often any is taken for the other.
+    independence (`independent`) exceeds alpha; that there is none, where the ends depend on each other without another
+    path between them. Each is tested at alpha over the number of triples: alpha bounds how often any is taken for the
+    other.
     """
     import networkx as nx
 

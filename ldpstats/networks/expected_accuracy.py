@@ -25,8 +25,8 @@ from ldpstats.workers import each
 def label_posterior(network: BayesianNetwork, label: str, codes: IntArray) -> FloatArray:
     """Return the posterior probabilities of a label's categories, shape (records, categories).
 
-    Codes are in the order of the network's domain; what stands in the label's column plays no part. A record that has
-    probability zero with every label has equal ones.
+    Codes, shape (records, attributes), are in the order of the network's domain; what stands in the label's column
+    plays no part. A record that has probability zero with every label has equal ones.
     """
     place = {name: column for column, name in enumerate(network.domain.names)}
     values = {name: codes[:, [column]] for name, column in place.items()}

@@ -202,7 +202,7 @@ def with_faces(estimate: FloatArray, faces: Sequence[FloatArray]) -> FloatArray:
 def fitted_to_faces(cells: FloatArray, faces: Sequence[FloatArray]) -> FloatArray:
     """Fit nonnegative cells to the margins of `with_faces` by iterative proportional fitting (Deming & Stephan 1940).
 
-    Margins that no table has are met as nearly as 200 rounds come.
+    Margins that no table has are met as nearly as `_ROUNDS` rounds come.
     """
     wanted = [np.expand_dims(face, axis) for axis, face in enumerate(faces)]
     found = cells

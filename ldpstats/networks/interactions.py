@@ -308,7 +308,9 @@ def posteriors(seen: Sequence[ErrorAxes]) -> list[tuple[FloatArray, FloatArray]]
     among them; how often each is drawn is fitted to all pairs of a set, by EM (a scale mixture of normals, as in
     Stephens 2017). So pairs among which hardly any are associated are shrunk much, and strong associations hardly at
     all. Directions in which the noise is wide are shrunk more than others: a rare category drowns nothing but itself.
-    Shapes are (pairs, sets, functions, functions) and (pairs, sets, components), for pairs of one shape each.
+
+    Each of `seen` has pairs of one shape, all in the same sets of tables; what is returned for it has the shapes
+    (pairs, sets, functions, functions) and (pairs, sets, components).
     """
     found = [[one.under(float(prior)) for prior in _PRIORS] for one in seen]
     densities = np.concatenate([np.stack([-distance / 2 for distance, _ in one], axis=-1) for one in found])

@@ -52,25 +52,52 @@ def lopub(
     alpha: float = 0.05,
     phi: float = 0.2,
 ) -> LoPubModel:
-    """Learn a dependency graph and the joint distribution of its attributes from the same reports by LoPub.
+    """Learn which attributes depend on each other, and their joint distribution, from one and the same reports.
 
-    After Ren, Yu, Yu, Yang, Yang, McCann & Yu (2018). All pairs are estimated from the crossed answers (k = 2) of
-    respondents who randomize every attribute, whatever the protocol's groups, and give a dependency graph (`rule`,
-    `alpha`, `phi`: see `dependency_graph`); its cliques are estimated from the same answers once more, which costs no
-    privacy. The joint distribution is the product of the cliques' tables over those that neighbours share.
+    This is LoPub (Ren, Yu, Yu, Yang, Yang, McCann & Yu 2018). Every respondent randomizes every attribute. All pairs
+    are estimated from these answers and give a dependency graph; its cliques are estimated from the same answers once
+    more. The joint distribution is the product of the cliques' tables over those that neighbours share. Looking at the
+    same reports twice costs no privacy.
 
     A respondent spends the sum over all attributes, ε = Σ ε_a, and the `privacy` of the model says so. Ren et al. send
     every attribute through a Bloom filter with h hash functions, whose bits flip with probability f/2: a level of at
-    most 2 h ln((2 − f)/f) each (Erlingsson, Pihur & Korolova 2014). Here there is an answer ("grr") or a bit per
-    category ("sue", which is h = 1 without collisions), at the level of the implemented channel. At a small ε_a the
-    table of a pair is mostly noise: where attributes are many, `calm_views` are far more exact at the same ε.
+    most 2 h ln((2 − f)/f) each (Erlingsson, Pihur & Korolova 2014), and of just that where no two hashes meet. Here
+    there is an answer (mechanism "grr") or a bit per category ("sue", which is h = 1 without collisions), and the level
+    is that of the implemented channel. So there is no nominal level beside the strict one. At a small ε_a the table of
+    a pair is mostly noise: where attributes are many, `calm_views` are far more exact at the same ε.
 
-    A clique is estimated by "em", the most likely cells; by "lasso", which regresses the shares of answer patterns on
-    what each cell makes likely, with nonnegative cells and a penalty as large as the regression's noise, and rescales
-    to one; or by "lasso+em", with the cells that "lasso" leaves as candidates for "em". "published lasso" regresses the
-    counts of single bits on the cells that set them, as the code of Ren et al. does (but with nonnegative cells and no
-    intercept), and is there for comparison: such counts tell single attributes only, and which joint distribution comes
-    out is an accident of the solver.
+    Parameters
+    ----------
+    protocol : PerAttribute
+        One with crossed answers (k = 2); its groups may be any, since the reports do not depend on them.
+    reports : DataFrame
+        What `protocol.reports` returned.
+    estimator : {"em", "lasso", "lasso+em", "published lasso"}
+        How a clique is estimated. "em" finds the most likely cells. "lasso" regresses the shares of the patterns of
+        answers on what each cell makes likely, with nonnegative cells and a penalty on their sum, and rescales them to
+        one; as large as the noise of the regression, the penalty empties cells that noise alone would explain.
+        "lasso+em" takes the cells that are left as the only candidates for "em".
+        "published lasso" regresses the counts of single bits on the cells that set them, as the code of Ren et al.
+        does, with its penalty (but nonnegative cells and no intercept). It is there for comparison: such counts tell
+        the distributions of single attributes and nothing else, every joint distribution that has them fits equally
+        well, and which one comes out is an accident of the solver.
+    rule, alpha, phi
+        Which attributes are joined; see `dependency_graph`. Ren et al. have "published".
+
+    Examples
+    --------
+    >>> from ldpstats import Domain
+    >>> domain = Domain({name: ["yes", "no"] for name in "abc"})
+    >>> frame = domain.decode(np.repeat([[0, 0, 0], [0, 0, 1], [1, 1, 0], [1, 1, 1]], 5000, axis=0))
+    >>> protocol = PerAttribute(domain, epsilon=6.0, k=2)
+    >>> model = lopub(protocol, protocol.reports(frame, rng=1))
+    >>> model.cliques, model.marginal(["b", "a"]).round(2)
+    ((('a', 'b'), ('c',)), array([[0.5, 0. ],
+           [0. , 0.5]]))
+    >>> model.sample(2, rng=1)
+        a   b    c
+    0  no  no  yes
+    1  no  no  yes
     """
     if not isinstance(estimator, str) or estimator not in ESTIMATORS:
         raise LdpstatsError(f"estimator = {shortened(estimator)}", one_line(list(ESTIMATORS)))
@@ -326,21 +353,41 @@ Rule: TypeAlias = Literal["direct", "significance", "published"]
 def dependency_graph(
     tables: TableSet | Iterable[Table], rule: Rule = "direct", alpha: float = 0.05, phi: float = 0.2
 ) -> Graph[str]:
-    """Join the attributes of two-way tables that depend on each other; wider tables are left out.
+    """Join the attributes that depend on each other.
 
-    Nodes know their number of `categories`, edges the figures of `PairAssociation` and the `adjusted` p-value.
+    Every attribute knows its number of `categories`. Every edge carries the figures of `PairAssociation`, and
+    `adjusted`, the p-value after the adjustment for all pairs.
 
-    "significance" joins the pairs whose independence is rejected at a false discovery rate of `alpha` (Benjamini and
-    Hochberg 1995), which is proven for independent tables; those of crossed answers rest on the same reports. Any path
-    makes its ends dependent, so that with many respondents all connected attributes are joined to each other.
+    Parameters
+    ----------
+    tables : TableSet or iterable of Table
+        Those that are not two-way are left out.
+    rule : {"direct", "significance", "published"}
+        "significance" joins the pairs whose independence is rejected, after Benjamini and Hochberg's (1995)
+        adjustment: at most a share of `alpha` of the edges is expected to be wrong. (That is proven for independent
+        tables; those of crossed answers rest on the same reports.) A pair that is not joined may depend on each
+        other all the same, by less than the noise shows. Any path between two attributes makes them dependent, so
+        that with many respondents all connected attributes are joined to each other.
+        "direct" leaves out what a path explains: of every triangle of such pairs the edge with the least corrected
+        mutual information. In a chain a – b – c the ends never share more than either of them shares with b (Margolin
+        et al. 2006). A network in which the attributes form a tree is left with that tree; others lose true edges.
+        "published" joins the pairs whose plug-in mutual information in nats exceeds ½ φ² (min(r, c) − 1), which to
+        second order is that of a Cramér's V of φ (Ren et al. 2018). It takes no notice of noise, which adds to
+        every plug-in: on a small budget it joins nearly all pairs.
+    alpha : float
+        The level of "direct" and "significance".
+    phi : float
+        The φ of "published".
 
-    "direct" leaves out what a path explains: of every triangle of such pairs the edge with the least corrected mutual
-    information. In a chain a – b – c the ends never share more than either of them shares with b (Margolin et al.
-    2006). A network in which the attributes form a tree is left with that tree; others lose true edges.
-
-    "published" joins the pairs whose plug-in mutual information in nats exceeds ½ φ² (min(r, c) − 1), to second order
-    that of a Cramér's V of φ (Ren et al. 2018). It takes no notice of noise, which adds to every plug-in: on a small
-    budget it joins nearly all pairs.
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ldpstats import Domain, SampledGroups
+    >>> domain = Domain({name: ["yes", "no"] for name in "abc"})
+    >>> chain = np.array([8, 2, 1, 4, 4, 1, 2, 8]) * 10_000
+    >>> tables = SampledGroups(domain, epsilon=4.0).simulate(chain, rng=1)
+    >>> [list(dependency_graph(tables, rule).edges) for rule in ("direct", "significance")]
+    [[('a', 'b'), ('b', 'c')], [('a', 'b'), ('a', 'c'), ('b', 'c')]]
     """
     from networkx import Graph
     from scipy.stats import false_discovery_control

@@ -154,7 +154,7 @@ class PairEstimates:
     seen: ErrorAxes  # their interactions, given what all other tables say about the margins
     # covariances (arrays or PairErrors) of margins that other tables tell; None, if their own reports do
     errors: tuple[Any, Any] | None
-    even: FloatArray | None = None  # even laws of the own reports, shape (pairs, 1, 5)
+    even: FloatArray | None = None  # even laws of the own reports, if any: shape (pairs, 1, 5)
 
 
 @dataclass(frozen=True, eq=False)

@@ -158,7 +158,7 @@ def checked_pvalue(pool: Pool, margins: Margins, pvalue: float, tests: int, *, o
     """Return a p-value that holds where counts are small: by Monte Carlo, if it might matter among so many tests.
 
     A p-value above .05 is left as it is: nothing follows from it. A smaller one is replaced where the rarest report is
-    expected less than 5 times. The seed is taken from the counts.
+    expected less than 5 times, so that none below .05 is that of a χ² in doubt. The seed is taken from the counts.
     """
     if pvalue > _MATTERS or not pool.blocks:
         return pvalue

@@ -22,7 +22,7 @@ def chow_liu_tree(evidence: PairEvidence, constraints: EdgeConstraints, alpha: f
 
     The weights are the information of the posterior mean given all pairs: a plug-in is inflated most where noise is
     widest, and would prefer pairs with many cells. Edges stay whose adjusted p-value is at most alpha, see
-    `PairEvidence.adjusted`, and required ones.
+    `PairEvidence.adjusted`, and required ones, whatever their weight.
     """
     carried = dict(zip(evidence.pairs, (evidence.adjusted <= alpha).tolist(), strict=True))
     tree = spanning_tree(evidence, constraints)
