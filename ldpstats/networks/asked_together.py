@@ -16,14 +16,10 @@ _MOST_CELLS = 1 << 10
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AskedTogether:
-    """The tables of any attributes of a set that its reports identify.
+    """The table of any attributes of a set, as far as its reports identify it.
 
     Reports about a single one of several attributes are left out: they tell its margin only, and most of what is known
-    of that is told by the others. Tables of more than 1,024 cells are none here.
-
-    Parameters
-    ----------
-    tables : TableSet
+    of that is told by the others. There are no tables of more than 1,024 cells.
     """
 
     tables: TableSet
@@ -31,7 +27,7 @@ class AskedTogether:
 
     @property
     def largest(self) -> int:
-        """How many attributes were asked together at most."""
+        """The largest number of attributes that were asked together."""
         rows = [len(one.domain) for table in self.tables for one in table.rows]
         return max([len(table.attributes) for table in self.tables] + rows)
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def _factors(model: Any) -> dict[str, Any]:
-    """Return pgmpy's table of every attribute."""
+    """Return pgmpy's table (CPD) of every attribute."""
     found = {name: model.get_cpds(name) for name in model.nodes()} if hasattr(model, "get_cpds") else {}
     lacking = [name for name, one in found.items() if not hasattr(one, "state_names")]
     if not found or lacking:
@@ -47,7 +47,7 @@ def _factors(model: Any) -> dict[str, Any]:
 
 
 def _as_in_domain(factor: Any, domain: Domain) -> FloatArray:
-    """Return a table of pgmpy with its categories in the order of the domain, which is not always theirs."""
+    """Return a pgmpy table with its categories in the order of the domain."""
     table: FloatArray = np.asarray(factor.values, dtype=float)
     for axis, name in enumerate(factor.variables):
         states, known = checked_categories(name, factor.state_names[name]), domain.categories[name]
@@ -60,21 +60,9 @@ def _as_in_domain(factor: Any, domain: Domain) -> FloatArray:
 
 
 def drawn(distributions: FloatArray, rows: IntArray, rng: np.random.Generator) -> IntArray:
-    """Draw a value from one of the distributions for each entry of `rows`.
+    """Draw a value for each entry of `rows` from that row of `distributions`, by one uniform number each.
 
-    Parameters
-    ----------
-    distributions : array, shape (distributions, values)
-        Printed probabilities need not add up to one: the last value that has any takes what is missing.
-    rows : array of int
-        Which of the distributions.
-    rng : numpy.random.Generator
-        One uniform number is taken for every entry.
-
-    Examples
-    --------
-    >>> drawn(np.array([[0.0, 1.0], [0.5, 0.5]]), np.array([0, 1, 1, 0]), np.random.default_rng(1))
-    array([1, 1, 0, 1])
+    Printed probabilities need not add up to one: the last value that has any takes what is missing.
     """
     values = distributions.shape[1]
     ends = distributions.cumsum(axis=1)
@@ -87,18 +75,7 @@ def drawn(distributions: FloatArray, rows: IntArray, rng: np.random.Generator) -
 
 
 def cell_numbers(codes: IntArray, shape: tuple[int, ...]) -> IntArray:
-    """Return the cell of each row in a table of this shape, of which there is one if it has no axes.
-
-    Parameters
-    ----------
-    codes : array of int, shape (n, axes)
-    shape : tuple of int
-
-    Examples
-    --------
-    >>> cell_numbers(np.array([[0, 2], [1, 0]]), (2, 3)), cell_numbers(np.empty((2, 0), dtype=int), ())
-    (array([2, 3]), array([0, 0]))
-    """
+    """Return the cell number of each row of codes, shape (n, axes), in a table; 0 if it has no axes."""
     return np.ravel_multi_index(tuple(codes.T), shape) if shape else np.zeros(len(codes), dtype=np.int64)
 
 
@@ -391,17 +368,7 @@ class BayesianNetwork(Result):
 
 
 def in_numbers(attributes: int, edges: int) -> str:
-    """Return how large a network is, in words.
-
-    Parameters
-    ----------
-    attributes, edges : int
-
-    Examples
-    --------
-    >>> in_numbers(3, 1)
-    '3 attributes, 1 edge'
-    """
+    """Return the size of a network in words, such as '3 attributes, 1 edge'."""
     return f"{attributes} attribute{'s' * (attributes != 1)}, {edges} edge{'s' * (edges != 1)}"
 
 
@@ -412,14 +379,9 @@ def _with_parents(network: BayesianNetwork, name: str, parents: tuple[str, ...])
 
 
 def rescaled(name: str, table: FloatArray) -> FloatArray:
-    """Divide a table of coarsely rounded probabilities by its sums; leave one of seven digits as it is.
+    """Divide a table of coarsely rounded probabilities by its sums along the first axis; keep one of seven digits.
 
-    Parameters
-    ----------
-    name : str
-        The attribute.
-    table : array
-        Its own axis first. Sums that are not within 0.01 of one are refused.
+    Sums that are not within 0.01 of one are refused.
     """
     with np.errstate(over="ignore"):
         sums = table.sum(axis=0)
@@ -433,12 +395,7 @@ def rescaled(name: str, table: FloatArray) -> FloatArray:
 
 
 def network_of_bif(text: str) -> BayesianNetwork:
-    """Return the network that a text in the interchange format describes.
-
-    Parameters
-    ----------
-    text : str
-    """
+    """Return the network that a text in the interchange format BIF describes."""
     categories, parents, tables = read_bif(text)
     if not categories:
         raise LdpstatsError("a BIF file without variables", "one variable or more, each with its probabilities")
@@ -446,7 +403,7 @@ def network_of_bif(text: str) -> BayesianNetwork:
 
 
 def _of_every_attribute(given: Any, what: str, domain: Domain) -> dict[str, Any]:
-    """Return a mapping in the order of the domain, which must be that of its attributes."""
+    """Return a mapping in the order of the domain; refuse one whose keys are not its attributes."""
     if not isinstance(given, Mapping) or set(given) != set(domain.names):
         came = one_line(list(given)) if isinstance(given, Mapping) else f"type {type(given).__name__}"
         raise LdpstatsError(f"{what} of {came}", f"a mapping with the {what} of each of {one_line(domain.names)}")

@@ -40,10 +40,7 @@ _ENTRIES = "'table', 'default' or the parents' categories in parentheses, then p
 
 
 class BifContent(NamedTuple):
-    """What a file says: the categories of every attribute, its parents, and its table.
-
-    A table has the attribute's own axis first, then one for each of its parents, in their order.
-    """
+    """The content of a BIF file; a table's first axis is the attribute's own, then come its parents in their order."""
 
     categories: dict[str, list[str]]
     parents: dict[str, tuple[str, ...]]
@@ -51,18 +48,10 @@ class BifContent(NamedTuple):
 
 
 def read_bif(text: str) -> BifContent:
-    """Read a network; probabilities are kept as they are printed, comments and the properties of others passed over.
+    """Read a network from BIF text; probabilities stay as printed, comments and others' properties are passed over.
 
-    Parameters
-    ----------
-    text : str
-        Names and categories are words, or any text in quotes, in which a backslash escapes as in JSON. Those of
-        several words without quotes are told apart by commas.
-
-    Examples
-    --------
-    >>> read_bif("network n { } variable a { type discrete [2] { x y }; } probability ( a ) { table 0.25, 0.75; }")
-    BifContent(categories={'a': ['x', 'y']}, parents={'a': ()}, tables={'a': array([0.25, 0.75])})
+    Names and categories are words, or any text in quotes, escaped as in JSON. Unquoted ones of several words are told
+    apart by commas.
     """
     categories: dict[str, list[str]] = {}
     originals: dict[str, tuple[str, list[str]]] = {}
@@ -98,19 +87,12 @@ def written_bif(
     tables: Mapping[str, FloatArray],
     name: str = "unknown",
 ) -> str:
-    """Write a network: `read_bif` reads the same tables, to the last bit.
+    """Write a network as BIF text, from which `read_bif` reads the same tables to the last bit.
 
-    Categories become texts. What other programs would read as something else ("(25, 35]", two attributes that differ
-    in capitals alone) gets a name of letters, digits, '_', '.' and '-' in its place. Its own one stands in a property
-    of the variable, with signs that mean something as in web addresses: ``property ldpstats_name = age%20%28years%29``,
-    ``property ldpstats_categories = 25_35:%2825%2C%2035%5D, ...``.
-
-    Parameters
-    ----------
-    categories, parents, tables : mapping
-        As in `BifContent`.
-    name : str
-        What the network is called.
+    Categories become texts. What other programs would misread ("(25, 35]", two attributes that differ in capitals
+    alone) gets a name of letters, digits, '_', '.' and '-'; its own one stands percent-encoded in a property of the
+    variable: ``property ldpstats_name = age%20%28years%29``, ``property ldpstats_categories = 25_35:%2825%2C%2035%5D,
+    ...``.
     """
     names = _safe(list(categories), _READ_BY_ALL)
     states = {
@@ -159,7 +141,7 @@ class _Part(NamedTuple):
 
 
 def _tokens(text: str) -> Iterator[_Token]:
-    """Return the words and marks, with the lines on which they stand."""
+    """Yield the words and marks, with their line numbers."""
     place, line = 0, 1
     while place < len(text):
         found = _TOKEN.match(text, place)
@@ -190,7 +172,7 @@ def _until(mark: str, tokens: Iterator[_Token], start: _Token) -> Iterator[_Toke
 
 
 def _statements(tokens: Iterator[_Token], start: _Token) -> Iterator[list[_Token]]:
-    """Return what stands between braces, cut at semicolons; a statement may have braces of its own."""
+    """Yield the statements between braces, cut at semicolons; one may have braces of its own."""
     statement: list[_Token] = []
     depth = 0
     for token in tokens:
@@ -222,7 +204,7 @@ def _categories(part: _Part) -> list[str]:
 
 
 def _originals(name: str, safe: Sequence[str], part: _Part) -> tuple[str, list[str]]:
-    """Return what a variable and its categories were called before `written_bif` gave them other names."""
+    """Return the names of a variable and its categories before `written_bif` replaced them."""
     categories: dict[str, str] = {}
     for first, *rest in part.statements:
         key, value = "".join(token.text for token in rest[:2]), "".join(token.text for token in rest[2:])
@@ -239,7 +221,7 @@ def _originals(name: str, safe: Sequence[str], part: _Part) -> tuple[str, list[s
 
 
 def _different(variables: Iterable[tuple[str, list[str]]]) -> dict[str, list[str]]:
-    """Return the categories of every variable; two cannot have been called the same."""
+    """Return the categories by variable; refuse two variables of the same original name."""
     found: dict[str, list[str]] = {}
     for name, categories in variables:
         if name in found:
@@ -249,7 +231,7 @@ def _different(variables: Iterable[tuple[str, list[str]]]) -> dict[str, list[str
 
 
 def _listed(tokens: Sequence[_Token], count: int, start: _Token) -> list[str]:
-    """Return so many words, or so many groups of words between commas."""
+    """Return so many words, or so many comma-separated groups of words; refuse any other number."""
     words = [token.text for token in tokens if not token.is_mark]
     groups = _groups(tokens)
     if count not in (len(words), len(groups)):
@@ -258,7 +240,7 @@ def _listed(tokens: Sequence[_Token], count: int, start: _Token) -> list[str]:
 
 
 def _groups(tokens: Iterable[_Token]) -> list[str]:
-    """Return what stands between commas, its words joined by spaces."""
+    """Return the comma-separated groups of words, each joined by spaces."""
     groups: list[list[str]] = [[]]
     for token in tokens:
         if token.is_mark:
@@ -285,7 +267,7 @@ def _family(part: _Part, categories: Mapping[str, object]) -> list[str]:
 
 
 def _table(name: str, part: _Part, categories: Sequence[Sequence[str]]) -> FloatArray:
-    """Read the probabilities of a variable, whose own categories are the first ones."""
+    """Read the conditional probability table of a variable, whose own categories come first."""
     shape = tuple(map(len, categories))
     refuse_too_many_cells(prod(shape), f"line {part.keyword.line} of a BIF file: a table")
     table, default = np.full(shape, nan), None
@@ -359,12 +341,12 @@ def _word(text: object) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Return a name as a word without signs; what is not Latin stays readable."""
+    """Return a name as a percent-encoded word; letters that are not Latin stay readable."""
     return re.sub(r"[^\w.-]", lambda sign: quote(sign[0], safe=""), text)
 
 
 def _safe(texts: Sequence[str], agreed: re.Pattern[str]) -> dict[str, str]:
-    """Return for every text a name that programs agree upon: itself, if it is one, and not only its capitals differ."""
+    """Map texts to names that programs agree upon: to themselves, unless unreadable or differing in capitals alone."""
     kept: dict[str, str] = {}
     for text in texts:
         if text.isprintable() and agreed.fullmatch(text):

@@ -39,29 +39,18 @@ _Names: TypeAlias = tuple[str, ...]
 class ChainTest:
     """How much of the dependence is there that a chain, or a fork, through a third attribute would imply.
 
-    If a and c depend on each other through b alone, the deviations from independence G = P(a, c) − P(a) P(c) are
-    Ĝ = Σ_b G(a, b) G(b, c) / P(b). With the inner product by 1 / P(a) P(c), the share κ = ⟨G, Ĝ⟩ / ⟨Ĝ, Ĝ⟩ is 1 then;
-    it is 0 if both of them are causes of b and independent of each other.
-
-    Parameters
-    ----------
-    share : float
-        The estimate of κ; nan where the reports show nothing that a chain would imply.
-    present : float
-        The standard normal statistic of κ = 0.
-    half : float
-        That of κ = ½: clearly below zero where a chain is excluded.
-    correlation : float
-        Of the errors of these two.
+    If a and c depend on each other through b alone, the deviations from independence G = P(a, c) − P(a) P(c) are Ĝ =
+    Σ_b G(a, b) G(b, c) / P(b). With the inner product by 1 / P(a) P(c), the share κ = ⟨G, Ĝ⟩ / ⟨Ĝ, Ĝ⟩ is 1 then; it is
+    0 if both of them are causes of b and independent of each other.
     """
 
-    share: float
-    present: float
-    half: float
-    correlation: float
+    share: float  # the estimate of κ; nan where the reports show nothing that a chain would imply
+    present: float  # the standard normal statistic of κ = 0
+    half: float  # that of κ = ½: clearly below zero where a chain is excluded
+    correlation: float  # of the errors of these two
 
     def verdict(self, level: float, alpha: float) -> Verdict | None:
-        """Say what the middle one is, by a test at `level` where another one at `alpha` does not contradict it."""
+        """Say what the middle one is, by a test at `level` that another one at `alpha` does not contradict."""
         from scipy.special import ndtri
 
         clearly, hardly = -float(ndtri(level)), -float(ndtri(alpha / 2))
@@ -70,7 +59,7 @@ class ChainTest:
         return "no collider" if self.present > clearly and self.half > -hardly else None
 
     def redrawn(self, rng: np.random.Generator) -> ChainTest:
-        """Draw the two statistics again, around what they are."""
+        """Draw the two statistics anew around their values (parametric bootstrap)."""
         first, second = rng.standard_normal(2)
         rest = math.sqrt(max(1 - self.correlation**2, 0))
         half = self.half + self.correlation * first + rest * second
@@ -78,7 +67,7 @@ class ChainTest:
 
 
 class ChainTests:
-    """The tests of chains by one set of tables, each worked out when it is first asked for."""
+    """The tests of chains by one set of tables, each worked out when first asked for."""
 
     def __init__(self, tables: TableSet) -> None:
         self._domain, self._tables = tables.domain, tables.tables
@@ -91,11 +80,11 @@ class ChainTests:
                 self._holding[frozenset(pair)].append(place)
 
     def of(self, triple: Triple) -> ChainTest | None:
-        """Return the test of a chain through the attribute in the middle, by the tables about two of the three or more.
+        """Return the test of a chain through the middle attribute, by all tables about two of the three or more.
 
-        There is none where they leave one of its pairs open, or where so many cells would take too long. Variances
-        contain the randomization, the sampling, and the errors of what is implied, to second order. Where respondents
-        stand behind several tables they are upper bounds.
+        None where a pair is not identified, or where so many cells would take too long. Variances contain
+        randomization, sampling, and the errors of what is implied to second order; they are upper bounds where tables
+        share respondents.
         """
         if triple not in self._known:
             self._known[triple] = self._tested(*triple)
@@ -112,7 +101,7 @@ class ChainTests:
             return None
 
     def _measured(self, places: Sequence[int], domain: Domain, pairs: Sequence[Edge]) -> _Measured:
-        """Put side by side what tables say, and find out what the cells of pairs take from it."""
+        """Stack what tables measure, and find what the cells of each pair take from it."""
         from scipy.linalg import block_diag
 
         tables = [as_reported(self._tables[place]) for place in places]
@@ -128,7 +117,7 @@ class ChainTests:
         return _Measured(estimate, covariance, pooled.n if pooled else n, cells)
 
     def _estimated(self, place: int, table: Table, domain: Domain) -> tuple[_Names, FloatArray, FloatArray]:
-        """Return which attributes of a domain a table holds, and its estimate of their cells with the covariance."""
+        """Return a table's attributes among a domain's, and its estimate of their cells with the covariance."""
         if table.n < _TO_SPREAD:
             raise NotIdentifiedError("a single report", "two reports, which show how far they scatter")
         if place not in self._estimates:
@@ -139,7 +128,7 @@ class ChainTests:
         return names, *summed(*self._estimates[place], table.domain.onto(names), domain.size(names))
 
     def redrawn(self, triple: Triple, rng: np.random.Generator) -> ChainTest | None:
-        """Return the test with statistics that are drawn again."""
+        """Return the test with statistics drawn anew."""
         found = self.of(triple)
         return found and found.redrawn(rng)
 
@@ -152,20 +141,9 @@ def oriented_by_tests(
     independent: Mapping[frozenset[str], float],
     alpha: float,
 ) -> Orientation:
-    """Direct edges; colliders are looked for where the search itself directs none.
+    """Direct edges; colliders are tested, each triple by its `chain`, where the search itself directs no edge.
 
-    Parameters
-    ----------
-    structure : Structure
-    constraints : EdgeConstraints
-    chain : callable
-        From a triple to its test.
-    strength : mapping
-        As in `oriented`.
-    independent : mapping
-        From pairs to the p-values of their independence.
-    alpha : float
-        As in `verdicts_of`.
+    The other arguments are those of `oriented` and `verdicts_of`.
     """
     if structure.directed:
         return oriented(structure, constraints, strength, {})
@@ -184,19 +162,10 @@ def verdicts_of(
 ) -> dict[Triple, Verdict]:
     """Return which unshielded triples are colliders, and which are none, as far as the reports show it.
 
-    A collider is shown where half of the dependence that a chain implies is excluded, and no test rejects that the ends
-    are independent. That it is none is shown where these are dependent, and have no other path between them. Each is
-    tested at alpha over the number of triples.
-
-    Parameters
-    ----------
-    edges : collection of (str, str)
-    tests : mapping
-        Of unshielded triples.
-    independent : mapping
-        From pairs to the p-values of their independence.
-    alpha : float
-        How often, at most, any chain is taken for a collider, or any collider for a chain.
+    A collider is shown where half of the dependence that a chain implies is excluded, and the p-value of the ends'
+    independence (`independent`) exceeds alpha; that there is none, where the ends depend on each other without another
+    path between them. Each is tested at alpha over the number of triples: alpha bounds how often any is taken for the
+    other.
     """
     import networkx as nx
 
@@ -213,25 +182,17 @@ def verdicts_of(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Measured:
-    """What tables measure of three attributes, and what pairs of these take from it.
-
-    Parameters
-    ----------
-    estimate, covariance : array
-    n : int
-        The reports behind it.
-    cells : tuple of arrays, shape (rows, columns, measured)
-        What the cells of each pair take from every measured sum, by least squares with the sums' variances.
-    """
+    """What tables measure of three attributes, and what pairs of these take from it."""
 
     estimate: FloatArray
     covariance: FloatArray
     n: int
+    # of each pair, shape (rows, columns, measured): weights of the measured sums, by least squares with their variances
     cells: tuple[FloatArray, ...]
 
     @classmethod
     def by_sums(cls, measured: Measured, domain: Domain, pairs: Sequence[Edge]) -> _Measured:
-        """Take sums of any kind, as tables measure them that leave cells open: they have no structure."""
+        """Take sums that leave cells open, whose covariance has no structure."""
         precise = 1 / np.sqrt(_variances(measured.covariance, measured.n))
         # the sums depend on each other: what is left of that by rounding is not to be inverted
         solution = np.linalg.pinv(measured.sums * precise[:, None], rcond=_ROUNDING) * precise
@@ -249,24 +210,12 @@ class _Measured:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _PairsOfThree:
-    """The deviations from independence of three pairs, over the roots of their attributes' shares.
+    """Deviations from independence of three pairs, over the roots of their attributes' shares."""
 
-    Parameters
-    ----------
-    deviations : tuple of arrays
-        Of the first with the middle one, the middle with the last one, and the first with the last.
-    moves : tuple of arrays, shape (rows, columns, measured)
-        Their derivatives in what was measured.
-    middle : array, shape (categories, measured)
-        The relative derivatives of the middle one's shares.
-    covariance : array
-        Of what was measured.
-    """
-
-    deviations: tuple[FloatArray, ...]
-    moves: tuple[FloatArray, ...]
-    middle: FloatArray
-    covariance: FloatArray
+    deviations: tuple[FloatArray, ...]  # of first and middle, middle and last, first and last
+    moves: tuple[FloatArray, ...]  # their derivatives in what was measured, shape (rows, columns, measured)
+    middle: FloatArray  # the relative derivatives of the middle one's shares, shape (categories, measured)
+    covariance: FloatArray  # of what was measured
 
     @classmethod
     def of(cls, measured: _Measured) -> _PairsOfThree:
@@ -282,7 +231,7 @@ class _PairsOfThree:
         return cls(tuple(deviations), tuple(moves), shares[1].relative, measured.covariance)
 
     def test(self) -> ChainTest:
-        """Compare what there is with what a chain would imply."""
+        """Compare the dependence of first and last with what a chain would imply."""
         (before, after, _), (moved_before, moved_after, moved) = self.deviations, self.moves
         implied, there = (before @ after).ravel(), self.deviations[2].ravel()
         by_middle = (before[:, None, :] * after.T) @ self.middle
@@ -307,7 +256,7 @@ class _PairsOfThree:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Shares:
-    """The shares of an attribute's categories: as estimated, no smaller than noise, and their relative derivatives."""
+    """Shares of an attribute's categories: as estimated, kept above noise, and their relative derivatives."""
 
     estimate: FloatArray
     proper: FloatArray
@@ -324,7 +273,7 @@ class _Shares:
 
 
 def _variances(covariance: FloatArray, n: int) -> FloatArray:
-    """Return variances by which sums are weighed, none of them without any."""
+    """Return the variances by which sums are weighed, kept above zero."""
     variances = np.diagonal(covariance)
     found: FloatArray = np.maximum(variances, max(variances.mean(), 1 / n) / n)
     return found
@@ -333,7 +282,7 @@ def _variances(covariance: FloatArray, n: int) -> FloatArray:
 def _cells_of(
     pairs: Sequence[Edge], domain: Domain, groups: Sequence[_Names], spread: FloatArray
 ) -> tuple[FloatArray, ...]:
-    """Return what the cells of pairs take from tables of groups of the attributes, that have such variances."""
+    """Return the weights of pairs' cells in tables of groups of the attributes, whose cells have variances `spread`."""
     # a table of all three comes first
     parts = {names: domain.project(names) for names in sorted(set(groups), key=lambda names: (-len(names), names))}
     ends = np.cumsum([math.prod(part.shape) for part in parts.values()]).tolist()
@@ -353,7 +302,7 @@ def _cells_of(
 
 
 def _agreeing(parts: Mapping[_Names, Domain], places: Mapping[_Names, IntArray], precision: FloatArray) -> FloatArray:
-    """Return what makes tables agree about the attributes that they have in common, by least squares.
+    """Return the projection that makes tables agree on their common margins, by weighted least squares.
 
     It takes a matrix of their margins only, not of all cells. A table of all three comes first.
     """

@@ -71,23 +71,17 @@ _SHOWN = 4
 
 
 def pc(tables: TableSet, constraints: EdgeConstraints, alpha: float) -> Structure:
-    """Find the edges that are left when pairs are taken away that are independent given some of their neighbours.
+    """Find the edges left when pairs are taken away that are independent given some of their neighbours (PC-stable).
 
-    This is PC-stable (Spirtes, Glymour & Scheines 2001; Colombo & Maathuis 2014). Pairs without any association are
-    taken away first (false discovery rate alpha), then those that are independent given other attributes, as many
-    as were asked together with them: every pair found dependent is tested at alpha over their number.
+    See Spirtes, Glymour & Scheines (2001) and Colombo & Maathuis (2014); some table must be about three attributes.
+    Pairs without any association are taken away first (false discovery rate alpha), then those that are independent
+    given other attributes, as many as were asked together with them: every pair found dependent is tested at alpha over
+    their number.
 
     A test that does not reject decides by evidence if it had power .8 against a Cramér's V of .1 within the values of
     what is given. One that had less takes a pair away only where its information is the least in the triangle, as it is
     where the third attribute explains it (data processing), and is said to decide by power. Directions follow from
     separations by evidence alone, and only where the pair is seen to depend on each other given what both point to.
-
-    Parameters
-    ----------
-    tables : TableSet
-        With tables of three attributes or more.
-    constraints : EdgeConstraints
-    alpha : float
     """
     from pgmpy.causal_discovery import PC
 
@@ -116,14 +110,7 @@ def pc(tables: TableSet, constraints: EdgeConstraints, alpha: float) -> Structur
 
 
 def refuse_pairs_alone(evidence: PairEvidence, alpha: float) -> None:
-    """Refuse tables of pairs alone, and say which triples conditional tests need.
-
-    Parameters
-    ----------
-    evidence : PairEvidence
-    alpha : float
-        Pairs that are dependent at this level, after adjustment, are those that need them.
-    """
+    """Refuse tables of pairs alone, and name the triples to ask for: those that pairs dependent at `alpha` form."""
     from networkx import Graph
 
     graph: Graph[str] = Graph()
@@ -140,15 +127,7 @@ def refuse_pairs_alone(evidence: PairEvidence, alpha: float) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ConditionalTest:
-    """What a test of the independence of two attributes given others says.
-
-    Parameters
-    ----------
-    given : tuple of str
-    pvalue, power : float
-        Its power at its level, against the dependence that is worth an edge.
-    level : float
-    """
+    """A test of the independence of two attributes given others, with its power against a dependence worth an edge."""
 
     given: Given
     pvalue: float
@@ -157,40 +136,28 @@ class ConditionalTest:
 
     @property
     def rejects(self) -> bool:
-        """Whether the pair depends on each other."""
+        """Whether independence is rejected."""
         return self.pvalue <= self.level
 
     @property
     def decides(self) -> bool:
-        """Whether it would have seen a dependence that is worth an edge."""
+        """Whether a dependence that is worth an edge would have been seen."""
         return self.power >= ENOUGH_POWER
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConditionalTests:
-    """The tests that PC asks for, each made once; what pgmpy calls a `ci_test`.
-
-    Parameters
-    ----------
-    together : AskedTogether
-    constraints : EdgeConstraints
-    information, pvalues : mapping
-        Of every pair: its information, and the p-value of its plain test.
-    level, level_given : float
-        Of plain tests, and of those given others.
-    made : dict
-        Every test that was made, by the pair and what is given; None where the reports tell nothing about it.
-    accepted : dict
-        Those that take a pair away.
-    """
+    """The conditional independence tests of PC, each made once; what pgmpy calls a `ci_test`."""
 
     together: AskedTogether
     constraints: EdgeConstraints
-    information: dict[Pair, float]
-    pvalues: dict[Pair, float]
-    level: float
-    level_given: float
+    information: dict[Pair, float]  # mutual information of every pair
+    pvalues: dict[Pair, float]  # of plain tests of independence
+    level: float  # of plain tests
+    level_given: float  # of tests given others
+    # by the pair and what is given; None where the reports tell nothing
     made: dict[tuple[Pair, Pair], ConditionalTest | None] = field(default_factory=dict, init=False, repr=False)
+    # those that take a pair away
     accepted: dict[Pair, list[ConditionalTest]] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
@@ -211,7 +178,7 @@ class ConditionalTests:
         )
 
     def __call__(self, first: str, second: str, given: Sequence[str], significance_level: float) -> bool:  # noqa: ARG002  # every test has its own level
-        """Say whether an edge is to be taken away."""
+        """Say whether an edge is removed."""
         pair = frozenset((first, second))
         if self.constraints.requires(first, second):
             return False
@@ -233,7 +200,7 @@ class ConditionalTests:
         return self.made[place]
 
     def separation(self, pair: Edge) -> Separation | None:
-        """Return the test by which a pair is left out, if one is: one that decides, if there is any."""
+        """Return the test by which a pair is left out, if any, rather one that decides than one that lacks power."""
         accepted = self.accepted.get(frozenset(pair), [])
         if not accepted:
             return None
@@ -242,12 +209,12 @@ class ConditionalTests:
 
     @property
     def undecided(self) -> set[Pair]:
-        """The pairs of which some test given others did not show that they depend on each other, for want of power."""
+        """Pairs with a conditional test that did not reject their independence and lacked power."""
         tested = [(pair, test) for (pair, given), test in self.made.items() if given and test is not None]
         return {pair for pair, test in tested if not test.rejects and not test.decides}
 
     def points_to(self, pair: Pair, middle: str) -> bool:
-        """Say whether both of a separated pair must point to an attribute that each of them is joined to."""
+        """Say whether an attribute that both of a separated pair are joined to must be a collider between them."""
         tests = [test for test in self.accepted.get(pair, []) if test.decides]
         if not tests or any(middle in test.given for test in tests):
             return False
@@ -269,7 +236,7 @@ class ConditionalTests:
         return ConditionalTest(given, pvalue if given else self.pvalues[pair], power, level)
 
     def _is_explained(self, pair: Pair, given: Sequence[str]) -> bool:
-        """Say whether a pair shares less than each of the two does with one of the others."""
+        """Say whether a pair has less information than each of the two has with one of the others."""
         return any(
             all(self.information[pair] < self.information.get(frozenset((one, other)), 0.0) for one in pair)
             for other in given
@@ -277,15 +244,10 @@ class ConditionalTests:
 
 
 def pvalue_and_power(table: Table, alpha: float) -> tuple[float, float]:
-    """Return the p-value of the independence of the first two attributes given all others, and its power.
+    """Return the p-value of the independence of the first two attributes given all others, and the test's power.
 
-    The power is that against the dependence that is worth an edge, at level alpha. The statistic is Wald's where the
-    covariance under independence is known, and that of least squares elsewhere, with the χ² approximation.
-
-    Parameters
-    ----------
-    table : Table
-    alpha : float
+    The power is that against the dependence worth an edge, at level alpha. The statistic is Wald's where the covariance
+    under independence is known, else that of least squares, with the χ² approximation.
     """
     given = tuple(range(2, len(table.shape)))
     model = ProductOfConditionals(table.shape, (*([(given, ())] if given else []), ((0,), given), ((1,), given)))

@@ -23,30 +23,10 @@ from ldpstats.workers import each
 
 
 def label_posterior(network: BayesianNetwork, label: str, codes: IntArray) -> FloatArray:
-    """Return the probabilities of the label's categories for every record.
+    """Return the posterior probabilities of a label's categories, shape (records, categories).
 
-    A record that has probability zero with every label has equal ones.
-
-    Parameters
-    ----------
-    network : BayesianNetwork
-    label : str
-    codes : array of int, shape (records, attributes)
-        In the order of the network's domain; what stands in the label's column plays no part.
-
-    Returns
-    -------
-    array, shape (records, categories of the label)
-
-    Examples
-    --------
-    >>> from ldpstats import Domain
-    >>> domain = Domain({"rain": ["yes", "no"], "grass": ["wet", "dry"]})
-    >>> tables = {"rain": [0.2, 0.8], "grass": [[0.9, 0.1], [0.1, 0.9]]}
-    >>> network = BayesianNetwork(domain, {"rain": (), "grass": ("rain",)}, tables)
-    >>> label_posterior(network, "rain", np.array([[0, 0], [0, 1]])).round(2)
-    array([[0.69, 0.31],
-           [0.03, 0.97]])
+    Codes, shape (records, attributes), are in the order of the network's domain; what stands in the label's column
+    plays no part. A record that has probability zero with every label has equal ones.
     """
     place = {name: column for column, name in enumerate(network.domain.names)}
     values = {name: codes[:, [column]] for name, column in place.items()}
@@ -199,11 +179,11 @@ def expected_accuracies(
 ) -> tuple[tuple[str, ...], FloatArray]:
     """Return the simpler rules, and the accuracies of them and of the network's own with limits, shape (3, 3).
 
-    What a fitted network believes of the accuracy of its own rule is wrong: too high where noise raised a probability
-    and the rule follows it, too low where smoothing has levelled what there is. By how much is seen where the truth is
-    known: reports are drawn from it, and a network is fitted to them as the first one was. With that one as the truth
-    the mean error is taken off (Efron 1983). The limits are those of the basic bootstrap, with errors where the truth
-    is one of the networks that the reports leave possible: these are not smoothed, as the truth may be far from even.
+    What a fitted network believes of the accuracy of its own rule is too high where noise raised a probability and the
+    rule follows it, too low where smoothing has levelled what there is. So reports are drawn from the fitted network,
+    and a network is fitted to them as the first one was: the mean error is taken off (Efron 1983). The limits are those
+    of the basic bootstrap, with errors where the truth is one of the networks that the reports leave possible: these
+    are not smoothed, as the truth may be far from even.
     """
     # the same uniform numbers for every network, so that records differ only where networks do
     seed = int(rng.integers(1 << 62))
@@ -221,7 +201,7 @@ def expected_accuracies(
 
 
 def _error(networks: tuple[BayesianNetwork, BayesianNetwork], label: str, seed: int) -> Accuracies:
-    """Return by how much a network, the second, overrates the rules that are read off it; the first is the truth."""
+    """Return by how much the second network overrates the rules read off it, where the first is the truth."""
     truth, network = networks
     rules, records = _Rules.of(network, label), [one.sampled_codes(_RECORDS, seed) for one in (network, truth)]
     return rules.accuracies(network, records[0]) - rules.accuracies(truth, records[1])
@@ -229,7 +209,7 @@ def _error(networks: tuple[BayesianNetwork, BayesianNetwork], label: str, seed: 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Rules:
-    """What a network predicts: always the same, by its best single feature, and by all features."""
+    """A network's predictions: always the most frequent label, by the best single feature, and by all features."""
 
     network: BayesianNetwork
     label: str
@@ -239,14 +219,13 @@ class _Rules:
 
     @classmethod
     def of(cls, network: BayesianNetwork, label: str) -> _Rules:
-        """Read the rules off a network."""
         features = [name for name in network.domain.names if name != label]
         joints = {name: network.joint((name, label)) for name in features}
         best = max(features, key=lambda name: (float(joints[name].max(axis=1).sum()), name))
         return cls(network, label, int(network.joint([label]).argmax()), best, joints[best].argmax(axis=1))
 
     def accuracies(self, truth: BayesianNetwork, records: IntArray) -> Accuracies:
-        """Return how often each rule is right where a network is the truth, which these records were drawn from."""
+        """Return how often each rule is right where `truth` holds, from which the records were drawn."""
         margin, joint = truth.joint([self.label]), truth.joint((self.feature, self.label))
         single = float(joint[np.arange(len(joint)), self.by_feature].sum())
         chosen = label_posterior(self.network, self.label, records).argmax(axis=1)

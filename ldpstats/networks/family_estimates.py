@@ -37,39 +37,16 @@ class SmoothedRows:
     """The proportions of an attribute's categories given its parents, and how well they are known.
 
     How well is said in respondents: so many of them, asked without noise, would leave the same variance.
-
-    Parameters
-    ----------
-    proportions : array, shape (..., categories, rows)
-        A row for each combination of the parents' categories, as a column; even ones where nobody has it.
-    variances : array, shape (..., rows)
-        The sum of the variances of a row's proportions; infinite where nobody has these parents' categories.
     """
 
+    # shape (..., categories, rows), a row for each combination of parents' categories; even where nobody has it
     proportions: FloatArray
+    # summed over each row, shape (..., rows); infinite where nobody has these parents' categories
     variances: FloatArray
 
     @classmethod
     def of(cls, cells: FloatArray, covariance: FloatArray) -> SmoothedRows:
-        """Divide the cells of a family by the sums of their rows; variances are those of the delta method.
-
-        Parameters
-        ----------
-        cells : array, shape (..., categories, rows)
-            Proper ones.
-        covariance : array, shape (cells, cells)
-
-        Examples
-        --------
-        100 respondents without noise; those who have the parent's second category all give the same answer:
-
-        >>> cells = np.array([[0.4, 0.0], [0.1, 0.5]])
-        >>> spread = (np.diag(cells.ravel()) - np.outer(cells, cells)) / 100
-        >>> rows = SmoothedRows.of(cells, spread)
-        >>> rows.proportions.round(2), rows.variances.round(4), rows.respondents(0.32).round(1)
-        (array([[0.8, 0. ],
-               [0.2, 1. ]]), array([0.0064, 0.    ]), array([50., inf]))
-        """
+        """Divide proper cells, shape (..., categories, rows), by their rows' sums; variances by the delta method."""
         own, many = cells.shape[-2:]
         within = np.einsum("icjc->cij", covariance.reshape(own, many, own, many))
         totals = cells.sum(axis=-2)
@@ -82,27 +59,13 @@ class SmoothedRows:
         return cls(shares, variances)
 
     def respondents(self, spread: float | FloatArray) -> FloatArray:
-        """Return how many respondents without noise would leave the same variances.
-
-        Parameters
-        ----------
-        spread : float or array, shape (...)
-            The sum of the variances of one such respondent's answers.
-        """
+        """Return how many respondents without noise leave the same variances, if one's answer varies by `spread`."""
         wide = np.broadcast_to(np.asarray(spread, dtype=float)[..., None], self.variances.shape)
         known: FloatArray = np.divide(wide, self.variances, out=np.full(wide.shape, np.inf), where=self.variances > 0)
         return known
 
     def towards(self, others: FloatArray, weight: float | FloatArray, spread: float | FloatArray) -> FloatArray:
-        """Return the rows' proportions averaged with others, which count for so many respondents.
-
-        Parameters
-        ----------
-        others : array, shape (..., categories, rows)
-        weight : float or array, shape (...)
-        spread : float or array, shape (...)
-            As in `respondents`.
-        """
+        """Return the proportions averaged with others, which count for `weight` respondents; see `respondents`."""
         known, added = self.respondents(spread), np.asarray(weight, dtype=float)[..., None]
         total = known + added
         # nothing known, and nothing to be added: there the others are all that there is
@@ -110,17 +73,11 @@ class SmoothedRows:
         return np.asarray((1 - share) * self.proportions + share * others)
 
     def weight_of_margin(self, margin: FloatArray, least: float) -> FloatArray:
-        """Return how many respondents the margin is worth, beside those of each row: an empirical-Bayes estimate.
+        """Return how many respondents the margin counts for in each row, at least `least`: an empirical-Bayes estimate.
 
         It belongs to the variance τ² of true rows around the margin, which is found as Paule & Mandel (1982) do: the
-        squared distances of the rows, each over its expectation τ² + variance, add up to one less than there are
-        rows. As of a Dirichlet prior with these parameters in all, τ² = spread / (weight + 1).
-
-        Parameters
-        ----------
-        margin : array, shape (..., categories)
-        least : float
-            The least weight.
+        squared distances of the rows, each over its expectation τ² + variance, add up to one less than there are rows.
+        As of a Dirichlet prior with these parameters in all, τ² = spread / (weight + 1).
         """
         told = np.isfinite(self.variances)
         distances = ((self.proportions - margin[..., None]) ** 2).sum(axis=-2)
@@ -136,12 +93,7 @@ class SmoothedRows:
 
 
 def spread_of(margin: FloatArray) -> FloatArray:
-    """Return the sum of the variances of the categories of one respondent.
-
-    Parameters
-    ----------
-    margin : array, shape (..., categories)
-    """
+    """Return the variance of one respondent's answer, Σ p (1 − p) over the categories."""
     return np.asarray((margin * (1 - margin)).sum(axis=-1))
 
 
@@ -161,28 +113,17 @@ _AT_ONCE = 1 << 23
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Family:
-    """The estimated cells of an attribute and its parents.
-
-    Parameters
-    ----------
-    domain : Domain
-        The attribute, and then its parents by name.
-    cells : array, shape (cells,)
-        Unbiased, so that some may be negative; under an assumption they are proper.
-    operators : mapping of int to array
-        By the place of a table: what its cells are multiplied by, shape (cells, cells of that table).
-    assumption : str
-        What must hold beside the reports; empty where these identify all cells.
-    """
+    """The estimated cells of an attribute and its parents, which follow it in the domain by name."""
 
     domain: Domain
-    cells: FloatArray
+    cells: FloatArray  # unbiased, so that some may be negative; proper under an assumption
+    # by the place of a table: what its cells are multiplied by, shape (cells, cells of that table)
     operators: Mapping[int, FloatArray]
-    assumption: str = ""
+    assumption: str = ""  # what must hold beside the reports; empty where these identify all cells
 
     @property
     def attribute(self) -> str:
-        """The attribute itself."""
+        """The attribute that the others are parents of."""
         return self.domain.names[0]
 
     @property
@@ -192,21 +133,16 @@ class Family:
 
     @property
     def rows(self) -> tuple[int, int]:
-        """The number of its categories, and of combinations of its parents' categories."""
+        """The numbers of its categories, and of combinations of its parents' categories."""
         own = self.domain.shape[0]
         return own, self.cells.size // own
 
     def proper(self, estimates: FloatArray, covariance: FloatArray) -> FloatArray:
-        """Return proper cells near to estimates of them.
+        """Return proper cells near to estimates of them, shape (tables, cells).
 
         Where reports identify the cells, these are nearest in the covariance, so that what is known well is moved
         least: all but the maximum likelihood. Else those that no group tells apart would be moved at no cost at all,
         and they are nearest by squares; so are many estimates of very many cells, which would take minutes.
-
-        Parameters
-        ----------
-        estimates : array, shape (tables, cells)
-        covariance : array, shape (cells, cells)
         """
         found = np.array(estimates, dtype=float)
         improper = np.flatnonzero((found < 0).any(axis=1))
@@ -226,15 +162,7 @@ class Family:
 
 @dataclass(frozen=True, eq=False)
 class FamilyEstimates:
-    """The estimated families of a network, and what their errors have to do with each other.
-
-    Parameters
-    ----------
-    units : tuple of Table
-        The tables behind them.
-    families : tuple of Family
-        By the names of the attributes.
-    """
+    """The estimated families of a network, in the order of the attributes' names, and the covariance of their cells."""
 
     units: tuple[Table, ...]
     families: tuple[Family, ...]
@@ -242,13 +170,7 @@ class FamilyEstimates:
 
     @classmethod
     def of(cls, tables: TableSet, parents: Mapping[str, Sequence[str]]) -> FamilyEstimates:
-        """Estimate the families from all tables that tell something about them.
-
-        Parameters
-        ----------
-        tables : TableSet
-        parents : mapping of str to sequence of str
-        """
+        """Estimate the families of a network from all tables that tell something about them."""
         domains = [tables.domain.project((name, *sorted(parents[name]))) for name in sorted(parents)]
         for domain in domains:
             refuse_too_many_cells(domain.size(), f"{' and '.join(domain.names)} together: a table", LARGEST_FAMILY)
@@ -277,12 +199,7 @@ class FamilyEstimates:
         return self._covariance_of(self.families)
 
     def covariance_within(self, place: int) -> FloatArray:
-        """Return the covariance of the cells of one family.
-
-        Parameters
-        ----------
-        place : int
-        """
+        """Return the covariance of the cells of the family at one place."""
         if place not in self._within:
             self._within[place] = self._covariance_of(self.families[place : place + 1])
         return self._within[place]
@@ -300,19 +217,14 @@ class FamilyEstimates:
 
     @cached_property
     def _stacked(self) -> Stacked | None:
-        """What the tables have in common; None, if that is nothing."""
+        """The joint covariance of tables that share respondents; None, if none do."""
         return Stacked.of(self.units) if overlapping(self.units) else None
 
     def deviations(self, size: int, rng: np.random.Generator) -> list[FloatArray]:
-        """Draw errors that the cells of all families might have had together, shape (size, cells) for each family.
+        """Draw normal errors of the cells of all families, shape (size, cells) for each, with the reports' covariance.
 
-        They are normal, with the covariance of the reports. The symmetric root of it, and random numbers that belong
-        to categories by name, make them the same in whatever order tables, attributes and categories stand.
-
-        Parameters
-        ----------
-        size : int
-        rng : Generator
+        The symmetric root of it, and random numbers that belong to categories by name, make them the same in whatever
+        order tables, attributes and categories stand.
         """
         numbers = rng.standard_normal((size, self.places[-1].stop))
         for at, one in zip(self.places, self.families, strict=True):
@@ -328,7 +240,7 @@ class FamilyEstimates:
 
 
 def _contribution(families: Sequence[Family], place: int, table: Table) -> Contribution:
-    """Return what the cells of families take from one table."""
+    """Return which cells of families one table tells about, and the matrix that takes its cells to them."""
     starts = np.cumsum([0, *(one.cells.size for one in families)])
     shown = [
         (start, one.operators[place]) for start, one in zip(starts, families, strict=False) if place in one.operators
@@ -340,17 +252,7 @@ def _contribution(families: Sequence[Family], place: int, table: Table) -> Contr
 
 
 def by_name(domain: Domain) -> IntArray:
-    """Return the place that every cell would have, were the categories of each attribute ordered by name.
-
-    Parameters
-    ----------
-    domain : Domain
-
-    Examples
-    --------
-    >>> by_name(Domain({"sex": ["M", "F"], "car": ["no", "yes"]}))
-    array([2, 3, 0, 1])
-    """
+    """Return the place that every cell would have, were the categories of each attribute ordered by name."""
     ranks = []
     for values in domain.categories.values():
         order = sorted(range(len(values)), key=lambda place: (type(values[place]).__name__, repr(values[place])))
@@ -359,7 +261,7 @@ def by_name(domain: Domain) -> IntArray:
 
 
 class _Estimator:
-    """What families are estimated from, read once for all of them."""
+    """Estimates families from tables that are read once for all of them."""
 
     def __init__(self, units: Sequence[Table], tables: TableSet) -> None:
         self.units, self._privacy = list(units), tables.privacy
@@ -371,7 +273,7 @@ class _Estimator:
         self._place_of = {id(one.table): place for place, one in self._marginals.items()}
 
     def family(self, domain: Domain) -> Family:
-        """Estimate a family; where reports leave cells open, under the assumption of maximum entropy."""
+        """Estimate a family, by maximum entropy where reports leave cells open."""
         with suppress(NotIdentifiedError):
             return self._identified(domain)
         if not self._may_be_counted_together(domain):
@@ -385,7 +287,7 @@ class _Estimator:
         return Family(domain, cells, {len(self.units) - 1: np.eye(cells.size)})
 
     def _identified(self, domain: Domain) -> Family:
-        """Pool the margins of all tables within the family, by the variances that they have at what all say together.
+        """Pool the margins of all tables within the family, weighed by their variances at what all say together.
 
         Weighed by its own estimate, a table in which something rare was counted too seldom would count for more.
         """
@@ -443,8 +345,8 @@ def _refuse_hardly_asked(tables: Iterable[Table], domains: Iterable[Domain]) -> 
 def _telling(tables: Sequence[Table], domains: Sequence[Domain]) -> list[Table]:
     """Return the tables that families are estimated from, in an order that does not depend on the set's.
 
-    These are all, where nobody is behind two of them. Otherwise a margin that is in many tables is hardly known better
-    than from those that are needed anyway, and what all of them have in common would have to be found out.
+    These are all, unless respondents are behind several: then only those about two attributes of a family, or about an
+    attribute that no other tells of. Further margins add little, and what all have in common would take long.
     """
     named = sorted(tables, key=lambda table: sorted(table.attributes))
     if not overlapping(named):

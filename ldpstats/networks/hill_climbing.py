@@ -38,30 +38,25 @@ _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(41)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FamilyScores:
-    """What it is worth to know the parents of an attribute: nats per respondent.
+    """The score of an attribute's parents, for hill climbing: nats per respondent.
 
     The score of a family, an attribute X with parents A, is worth(X, A) − worth(A), where the worth of some attributes
     is their total correlation Σ H(x) − H(all) less a penalty. Thus equivalent networks have the same score.
 
-    The total correlation is that of the proper table with the interaction of all attributes that is estimated, and
-    otherwise the tables of fewer of them: so what noise does to these is the same in all families, and a
-    conditional information is never below zero.
+    The total correlation is that of the proper table with the estimated interaction of all attributes, and otherwise
+    the tables of fewer of them: so what noise does to these is the same in all families, and a conditional information
+    is never below zero.
 
-    The penalty of a pair u, v given others Z is that of the Bayesian information criterion (Schwarz 1978),
-    df log(n) / 2n, for n respondents as noise leaves them: where u and v are independent given Z, reports give rise to
-    an information of df / 2n on average, and so do n answers without randomization. This n is often far below the
-    number of respondents, and log n then no protection from chance: the penalty is at least what noise exceeds in
-    a share alpha of all tables, divided by the number of such tests. The penalty of several attributes is what joining
-    two of them given all others adds to those of fewer, in the median over the two that come last. Without noise it
-    is the same whatever these are, and the score is that of the criterion over n, less a constant.
+    The penalty of a pair u, v given others Z is that of the Bayesian information criterion (Schwarz 1978), df log(n) /
+    2n, for n respondents as noise leaves them: where u and v are independent given Z, reports give rise to an
+    information of df / 2n on average, and so do n answers without randomization. This n is often so small that log n is
+    no protection from chance: the penalty is at least what noise exceeds with a probability of alpha over the number of
+    such tests. The penalty of several attributes is what joining two of them given all others adds to those of fewer,
+    in the median over the two that come last. Without noise any two give the same, and the score is that of the
+    criterion over n, less a constant.
 
     Where categories are nearly empty, noise exceeds that more often. So a pair is worth no more than nothing, unless
     its independence is rejected at alpha over the number of pairs; see `PairEvidence`.
-
-    Parameters
-    ----------
-    together : AskedTogether
-    alpha : float
     """
 
     together: AskedTogether
@@ -72,7 +67,7 @@ class FamilyScores:
     _adjusted: dict[tuple[str, ...], float] = field(default_factory=dict, init=False, repr=False)
 
     def family(self, name: str, parents: Iterable[str]) -> float:
-        """Return the score of an attribute with these parents: minus infinity where they were not asked together."""
+        """Return the score of an attribute with these parents; minus infinity where they were not asked together."""
         given = tuple(parents)
         whole = self.worth((name, *given))
         return whole - self.worth(given) if math.isfinite(whole) else whole
@@ -90,7 +85,7 @@ class FamilyScores:
         return self._worth[group]
 
     def _pvalue(self, pair: tuple[str, ...]) -> float:
-        """Return the p-value of a pair's independence, times the number of pairs."""
+        """Return the p-value of a pair's independence, times the number of pairs (Bonferroni)."""
         if not self._adjusted:
             evidence = PairEvidence.of(self.together.tables)
             many = (evidence.pvalue * len(evidence.pairs)).tolist()
@@ -136,21 +131,11 @@ class FamilyScores:
 
 @dataclass(frozen=True, slots=True)
 class ConditionalNoise:
-    """The information of two attributes given others that noise gives rise to, where there is none.
+    """The conditional mutual information of two attributes that noise gives rise to, where there is none."""
 
-    Parameters
-    ----------
-    df : int
-        The degrees of freedom: those of categories that occur.
-    average : float
-        What there is on average, in nats.
-    spread : float
-        The degrees of freedom of a multiple of χ² with the same mean and variance (Satterthwaite 1946).
-    """
-
-    df: int
-    average: float
-    spread: float
+    df: int  # the degrees of freedom of categories that occur
+    average: float  # in nats
+    spread: float  # the degrees of freedom of a multiple of χ² with the same mean and variance (Satterthwaite 1946)
 
     @classmethod
     def of(cls, strata: FloatArray, evidence: Evidence) -> ConditionalNoise:
@@ -174,11 +159,11 @@ class ConditionalNoise:
 
     @property
     def respondents(self) -> float:
-        """How many respondents whose answers were not randomized would show as much on average."""
+        """The effective number of respondents: so many without randomization would show as much on average."""
         return self.df / (2 * self.average)
 
     def penalty(self, alpha: float) -> float:
-        """Return df log(n) / 2n, or what is exceeded with this probability, if that is more."""
+        """Return df log(n) / 2n, or what is exceeded with probability alpha, if that is more."""
         from scipy.special import chdtri
 
         if not self.df or self.average <= 0:
@@ -187,17 +172,7 @@ class ConditionalNoise:
 
 
 def total_correlation(cells: FloatArray) -> float:
-    """Return Σ H(x) − H(all) of proper cells in nats: what attributes have in common.
-
-    Parameters
-    ----------
-    cells : array, an axis for each attribute
-
-    Examples
-    --------
-    >>> round(total_correlation(np.array([[0.5, 0.0], [0.0, 0.5]])), 3)
-    0.693
-    """
+    """Return the total correlation Σ H(x) − H(all) of proper cells in nats: what attributes have in common."""
     from scipy.special import rel_entr
 
     axes = range(cells.ndim)
@@ -210,22 +185,10 @@ def total_correlation(cells: FloatArray) -> float:
 def with_faces(estimate: FloatArray, faces: Sequence[FloatArray]) -> FloatArray:
     """Return the proper table with given margins and the interaction of all attributes that is estimated.
 
-    The table of maximum entropy with these margins is moved by what of the estimate's distance from it leaves the
-    margins alone, at the least Σ δ² / π. That is linear in the estimate, so that noise is as its covariance
-    says; odds ratios of small cells are not. Where cells come out below zero, they are cut there, and the margins
-    are met once more.
-
-    Parameters
-    ----------
-    estimate : array, an axis for each attribute
-    faces : sequence of arrays
-        The margin without the first axis, without the second, and so on.
-
-    Examples
-    --------
-    >>> with_faces(np.array([[0.45, 0.15], [0.05, 0.35]]), [np.array([0.5, 0.5]), np.array([0.5, 0.5])])
-    array([[0.4, 0.1],
-           [0.1, 0.4]])
+    The faces are the margin without the first axis, without the second, and so on. The table of maximum entropy with
+    these margins is moved by what of the estimate's distance from it leaves the margins alone, at the least Σ δ² / π.
+    That is linear in the estimate, so that noise is as its covariance says; odds ratios of small cells are not. Cells
+    that come out below zero are cut there, and the margins are met once more.
     """
     nearest = fitted_to_faces(np.ones(estimate.shape), faces)
     places = [places_onto(estimate.shape, _others(estimate.ndim, axis)) for axis in range(estimate.ndim)]
@@ -237,16 +200,9 @@ def with_faces(estimate: FloatArray, faces: Sequence[FloatArray]) -> FloatArray:
 
 
 def fitted_to_faces(cells: FloatArray, faces: Sequence[FloatArray]) -> FloatArray:
-    """Return the cells with given margins, by iterative proportional fitting (Deming & Stephan 1940).
+    """Fit nonnegative cells to the margins of `with_faces` by iterative proportional fitting (Deming & Stephan 1940).
 
-    Margins that no table has are met as nearly as so many rounds come.
-
-    Parameters
-    ----------
-    cells : array
-        Not negative.
-    faces : sequence of arrays
-        As in `with_faces`.
+    Margins that no table has are met as nearly as `_ROUNDS` rounds come.
     """
     wanted = [np.expand_dims(face, axis) for axis, face in enumerate(faces)]
     found = cells
@@ -309,15 +265,9 @@ def hill_climb(tables: TableSet, constraints: EdgeConstraints, alpha: float) -> 
     """Find the network with the best score that adding, removing and reversing edges leads to.
 
     The search starts from no edges, and from the heaviest tree, rooted at every attribute in turn; the best of what it
-    ends in is kept. The score is that of `FamilyScores`: attributes that were never asked together are no family.
-    So from pairs alone every attribute has one parent at most, and the network is the heaviest tree, or several.
-
-    Parameters
-    ----------
-    tables : TableSet
-    constraints : EdgeConstraints
-    alpha : float
-        The level that keeps edges from chance where the effective number of respondents is small.
+    ends in is kept. The score is that of `FamilyScores` at level alpha: attributes that were never asked together are
+    no family. So from pairs alone every attribute has one parent at most, and the network is the heaviest tree, or
+    several.
     """
     from networkx import DiGraph
 
@@ -339,13 +289,8 @@ def hill_climb(tables: TableSet, constraints: EdgeConstraints, alpha: float) -> 
 def structure_score(scores: FamilyScores, names: Sequence[str]) -> BaseStructureScore:
     """Return the scores as one of pgmpy's, for its searches.
 
-    Of several networks with the same score a search takes the first one that it meets, in an order that changes from
-    one run to the next. So every possible edge adds something of its own, far less than any evidence is worth.
-
-    Parameters
-    ----------
-    scores : FamilyScores
-    names : sequence of str
+    Of networks with the same score a search takes the first that it meets, in an order that changes from run to run. So
+    every possible edge adds something of its own, far less than any evidence is worth.
     """
     from pgmpy.structure_score import BaseStructureScore
 
@@ -360,24 +305,13 @@ def structure_score(scores: FamilyScores, names: Sequence[str]) -> BaseStructure
 
 
 def tie_breakers(names: Sequence[str]) -> Mapping[Edge, float]:
-    """Return a different small number for every possible edge.
-
-    Parameters
-    ----------
-    names : sequence of str
-    """
+    """Return a different tiny score for every possible edge, to break ties."""
     edges = list(permutations(names, 2))
     return {edge: _ALL_TIES * (place + 1) / len(edges) ** 2 for place, edge in enumerate(edges)}
 
 
 def refuse_required_families(together: AskedTogether, constraints: EdgeConstraints) -> None:
-    """Refuse required edges that give an attribute parents which it was never asked together with.
-
-    Parameters
-    ----------
-    together : AskedTogether
-    constraints : EdgeConstraints
-    """
+    """Refuse required edges that give an attribute parents which it was never asked together with."""
     for name in sorted({end for _, end in constraints.required}):
         parents = sorted(start for start, end in constraints.required if end == name)
         if together.table((name, *parents)) is None:
@@ -415,7 +349,7 @@ def _climbed(names: Sequence[str], scores: FamilyScores, constraints: EdgeConstr
 
 
 def _starts(names: Sequence[str], scores: FamilyScores, constraints: EdgeConstraints) -> set[tuple[Edge, ...]]:
-    """Return the networks that the search starts from: the required edges, and the heaviest tree from every root."""
+    """Return the networks that the search starts from: the required edges, and the heaviest forest from every root."""
     from networkx import DiGraph, bfs_edges, descendants
 
     forest = _heaviest_forest(names, scores)
@@ -433,7 +367,7 @@ def _starts(names: Sequence[str], scores: FamilyScores, constraints: EdgeConstra
 
 
 def _heaviest_forest(names: Sequence[str], scores: FamilyScores) -> Graph[str]:
-    """Return the tree, or trees, of the pairs that are worth most."""
+    """Return the maximum spanning forest of the pairs, weighed by their worth."""
     from networkx import Graph, maximum_spanning_tree
 
     pairs: Graph[str] = Graph()

@@ -26,21 +26,15 @@ class Interactions:
     With p and q the margins and X, Y functions of the categories that are uncorrelated under them, with mean 0 and
     variance 1, the cells are p q (1 + X B Yᵀ). The entries of B are the correlations of those functions, its singular
     values are the canonical correlations, and Σ B² is Pearson's φ². Where b separates a from c, B_ac = B_ab B_bc.
-
-    Parameters
-    ----------
-    correlations : array, shape (sets, functions, functions)
-        B, for the functions of the first attribute by those of the second.
-    spread : array, shape (sets, entries, entries), or callable
-        The covariance of its flattened entries, or what works it out when it is first asked for.
     """
 
-    correlations: FloatArray
+    correlations: FloatArray  # B, shape (sets, functions of the first, functions of the second)
+    # the covariance of B's flattened entries, shape (sets, entries, entries), or what works it out
     spread: FloatArray | Callable[[], FloatArray]
 
     @cached_property
     def covariance(self) -> FloatArray:
-        """The covariance of its flattened entries."""
+        """The covariance of the flattened entries of B, worked out once."""
         return self.spread() if callable(self.spread) else self.spread
 
     @property
@@ -67,21 +61,10 @@ def interactions_of(cells: FloatArray, covariance: FloatArray, first: FloatArray
 
 
 def orthonormal_functions(shares: FloatArray) -> FloatArray:
-    """Return functions of categories that have mean 0 and variance 1 and are uncorrelated, shape (..., categories, k).
+    """Return functions of categories with mean 0 and variance 1 that are uncorrelated, shape (..., categories, k).
 
-    There are as many as categories, less one; they are the columns of a Householder reflection that takes the roots of
-    the shares to a unit vector.
-
-    Parameters
-    ----------
-    shares : array, shape (..., categories)
-        Above zero, with the sum one.
-
-    Examples
-    --------
-    >>> orthonormal_functions(np.array([0.2, 0.8])).round(6)
-    array([[ 2. ],
-           [-0.5]])
+    There are k = categories − 1, for shares above zero with the sum one: the columns of a Householder reflection that
+    takes the roots of the shares to a unit vector.
     """
     roots = np.sqrt(shares)
     normal = roots.copy()
@@ -99,10 +82,10 @@ _ROUNDING = 1e-15
 
 
 def even_law(blocks: Sequence[Block]) -> FloatArray | None:
-    """Return how estimates vary where reports treat all cells alike: own, rise, common, slope, square; else None.
+    """Return the law of estimates of reports that treat all cells alike: own, rise, common, slope, square; else None.
 
-    The covariance of n reports' estimate of frequencies f is diag(own + rise f) + common + slope (f_v + f_w) −
-    square f_v f_w, over n.
+    The covariance of n reports' estimate of frequencies f is diag(own + rise f) + common + slope (f_v + f_w) − square
+    f_v f_w, over n.
     """
     if len(blocks) != 1 or not blocks[0].question.is_bijection:
         return None
@@ -120,22 +103,15 @@ def even_law(blocks: Sequence[Block]) -> FloatArray | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairErrors:
-    """The covariance of estimated cells: blockdiag(blocks) + factors core factorsᵀ. All arrays are of many tables.
+    """The covariance of estimated cells of many tables as blockdiag(blocks) + factors core factorsᵀ."""
 
-    Parameters
-    ----------
-    blocks : array, shape (..., rows, columns, columns)
-    factors : array, shape (..., rows, columns, any)
-    core : array, shape (..., any, any)
-    """
-
-    blocks: FloatArray
-    factors: FloatArray
-    core: FloatArray
+    blocks: FloatArray  # shape (..., rows, columns, columns)
+    factors: FloatArray  # shape (..., rows, columns, any)
+    core: FloatArray  # shape (..., any, any)
 
     @classmethod
     def of(cls, law: FloatArray, frequencies: FloatArray) -> PairErrors:
-        """Return those of an even law, at frequencies of shape (..., rows, columns); of shares, rows alone."""
+        """Return those of an even law at frequencies of shape (..., rows, columns); shares are one row or column."""
         kept = np.maximum(frequencies, np.finfo(float).tiny)
         kept = kept / kept.sum(axis=(-1, -2), keepdims=True)
         own, rise, common, slope, square = np.moveaxis(law, -1, 0)
@@ -145,7 +121,7 @@ class PairErrors:
 
     @property
     def of_rows(self) -> PairErrors:
-        """Those of the sums of rows."""
+        """The covariance of the sums of rows."""
         return PairErrors(
             self.blocks.sum(axis=(-1, -2))[..., None, None], self.factors.sum(-2)[..., None, :], self.core
         )
@@ -165,7 +141,7 @@ class PairErrors:
         return PairErrors(self.blocks + rows.blocks * columns[..., None, :, :], factors, core)
 
     def given_rows(self, cells: FloatArray, known: FloatArray, errors: PairErrors) -> tuple[FloatArray, PairErrors]:
-        """Combine cells with what is known of the sums of rows: the cells, and their errors."""
+        """Combine cells with known sums of rows, by generalized least squares: the cells, and their errors."""
         each = self.blocks.sum(axis=-1)
         own, beside = self.factors.sum(axis=-2), errors.factors[..., 0, :]
         spread = each.sum(axis=-1) + errors.blocks[..., 0, 0]
@@ -193,7 +169,7 @@ class PairErrors:
         return moved, PairErrors(blocks, factors, np.concatenate([left, right], axis=-2))
 
     def given_columns(self, cells: FloatArray, known: FloatArray, errors: FloatArray) -> tuple[FloatArray, PairErrors]:
-        """Combine cells with what is known of the sums of columns, which has such a covariance."""
+        """Combine cells with known sums of columns, by generalized least squares: the cells, and their errors."""
         with_sums = self.blocks + self.factors @ (self.core @ self.factors.sum(axis=-3).mT)[..., None, :, :]
         inverse = np.linalg.pinv(with_sums.sum(axis=-3) + errors, rcond=_KNOWN, hermitian=True)
         gain = inverse @ (known - cells.sum(axis=-2))[..., None]
@@ -205,34 +181,21 @@ class PairErrors:
 class ErrorAxes:
     """Estimated interactions along axes in which their errors are uncorrelated, but for a few common factors.
 
-    With the variances v, the errors have the covariance diag(v) + factors core factorsᵀ, in all directions but those
-    of the last, fixed factors, along which there are no interactions.
-
-    Parameters
-    ----------
-    along, variances : array, shape (..., rows, axes)
-    factors : array, shape (..., rows times axes, any)
-    core : array, shape (..., any, any)
-        Of the factors that are not fixed.
-    turns : array, shape (..., rows, axes, axes)
-        The axes of every row.
-    functions : array, shape (..., rows, functions)
-        Of the rows, times the roots of their shares: they are orthonormal.
-    shape : pair of int
-        Functions of the rows, and of the columns.
+    With the variances v, the errors have the covariance diag(v) + factors core factorsᵀ, in all directions but those of
+    the last, fixed factors, along which there are no interactions.
     """
 
-    along: FloatArray
+    along: FloatArray  # shape (..., rows, axes), as the variances
     variances: FloatArray
-    factors: FloatArray
-    core: FloatArray
-    turns: FloatArray
-    functions: FloatArray
-    shape: tuple[int, int]
+    factors: FloatArray  # shape (..., rows times axes, any)
+    core: FloatArray  # of the factors that are not fixed
+    turns: FloatArray  # the axes of every row, shape (..., rows, axes, axes)
+    functions: FloatArray  # of the rows, times the roots of their shares: orthonormal, shape (..., rows, functions)
+    shape: tuple[int, int]  # numbers of functions of the rows, and of the columns
 
     @classmethod
     def of(cls, cells: FloatArray, errors: PairErrors, margins: Margins) -> ErrorAxes:
-        """Take estimated cells, shape (..., rows, columns), with such margins, for their interactions."""
+        """Return the interactions of estimated cells, shape (..., rows, columns), with such margins."""
         rows, columns = (orthonormal_functions(shares) for shares in margins)
         roots, turned = np.sqrt(margins[0])[..., None, None], columns[..., None, :, :]
         variances, turns = np.linalg.eigh(turned.mT @ errors.blocks @ turned / roots**2)
@@ -246,7 +209,7 @@ class ErrorAxes:
 
     @classmethod
     def of_interactions(cls, seen: Interactions) -> ErrorAxes:
-        """Take interactions whose covariance has no structure: its axes are those of all of them."""
+        """Take interactions whose covariance has no structure, along its eigenvectors."""
         variances, turns = np.linalg.eigh(seen.covariance)
         lead, shape = variances.shape[:-1], seen.correlations.shape[-2:]
         along = seen.correlations.reshape(*lead, 1, -1) @ turns
@@ -256,11 +219,11 @@ class ErrorAxes:
 
     @property
     def alone(self) -> ErrorAxes:
-        """The same along axes without common factors, which take the whole covariance: for small tables."""
+        """The same along the eigenvectors of the whole covariance, without common factors: for small tables."""
         return ErrorAxes.of_interactions(Interactions(self.correlations(self.along), self.covariance))
 
     def under(self, prior: float) -> tuple[FloatArray, FloatArray]:
-        """Return minus twice the logarithm of the density under such a prior variance, and (V + prior)⁻¹ along."""
+        """Return −2 log density (less a constant) and (V + prior)⁻¹ times the interactions, under a prior variance."""
         precision, inner, scaled = self._woodbury(prior)
         observed = self.along.reshape(precision.shape)
         pulled = np.linalg.solve(inner, self._weighed(precision) @ (scaled.mT @ observed[..., None]))
@@ -274,19 +237,19 @@ class ErrorAxes:
         return _blocks(self.core, fixed / precision.mean(axis=-1)[..., None, None])
 
     def _woodbury(self, prior: float | FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the precision of the axes, what is to be inverted, and the factors times the precision."""
+        """Return the axes' precision, the inner matrix of Woodbury's identity, and the factors times the precision."""
         precision = 1 / (self.variances.reshape(*self.variances.shape[:-2], -1) + prior)
         scaled = self.factors * precision[..., None]
         free = np.diag((np.arange(self.factors.shape[-1]) < self.core.shape[-1]).astype(float))
         return precision, free + self._weighed(precision) @ self.factors.mT @ scaled, scaled
 
     def correlations(self, along: FloatArray) -> FloatArray:
-        """Return interactions that are given along the axes, shape (..., functions, functions)."""
+        """Return interactions given along the axes as correlations, shape (..., functions, functions)."""
         rows = (self.turns @ along.reshape(*self.along.shape, 1))[..., 0]
         return (self.functions.mT @ rows).reshape(*rows.shape[:-2], *self.shape)
 
     def posterior(self, priors: FloatArray, shares: FloatArray) -> FloatArray:
-        """Return one pair's covariance within the components of a prior: their variances, and the share of each."""
+        """Return one pair's posterior covariance within prior components, given their variances and shares."""
         precision, inner, scaled = self._woodbury(priors[:, None])
         solved = np.linalg.solve(inner, self._weighed(precision) @ scaled.mT)
         shared = np.tensordot((shares * priors**2)[:, None, None] * scaled, solved, ((0, 2), (0, 1)))
@@ -339,22 +302,15 @@ _PSEUDOCOUNT = 0.1
 
 
 def posteriors(seen: Sequence[ErrorAxes]) -> list[tuple[FloatArray, FloatArray]]:
-    """Return the posterior means of the interactions of pairs, and what share each component of the prior has in them.
+    """Return the posterior means of pairs' interactions, and the shares of the prior's components in each pair.
 
-    The prior of every correlation is normal around zero, with a standard deviation that the pair draws from a few,
-    zero among them; how often each is drawn is fitted to all pairs of a set, by EM (a scale mixture of normals, as
-    in Stephens 2017). So pairs among which hardly any are associated are shrunk much, and strong associations hardly at
+    The prior of every correlation is normal around zero, with a standard deviation that the pair draws from a few, zero
+    among them; how often each is drawn is fitted to all pairs of a set, by EM (a scale mixture of normals, as in
+    Stephens 2017). So pairs among which hardly any are associated are shrunk much, and strong associations hardly at
     all. Directions in which the noise is wide are shrunk more than others: a rare category drowns nothing but itself.
 
-    Parameters
-    ----------
-    seen : sequence of ErrorAxes
-        Of pairs of one shape each, all in the same sets of tables.
-
-    Returns
-    -------
-    list of pairs of arrays
-        Shapes (pairs, sets, functions, functions) and (pairs, sets, components).
+    Each of `seen` has pairs of one shape, all in the same sets of tables; what is returned for it has the shapes
+    (pairs, sets, functions, functions) and (pairs, sets, components).
     """
     found = [[one.under(float(prior)) for prior in _PRIORS] for one in seen]
     densities = np.concatenate([np.stack([-distance / 2 for distance, _ in one], axis=-1) for one in found])
@@ -368,12 +324,12 @@ def posteriors(seen: Sequence[ErrorAxes]) -> list[tuple[FloatArray, FloatArray]]
 
 
 def within_components(seen: ErrorAxes, shares: FloatArray) -> FloatArray:
-    """Return the covariance of one pair's interactions within the components of the prior, that have such shares."""
+    """Return one pair's posterior covariance of interactions within the prior's components, which have such shares."""
     return seen.posterior(_PRIORS, shares)
 
 
 def _fitted(logarithms: FloatArray) -> FloatArray:
-    """Return the probability that a pair is of each component, shape (pairs, sets, components)."""
+    """Return the probability that a pair is of each component, shape (pairs, sets, components), by EM."""
     likelihoods = np.exp(logarithms - logarithms.max(axis=-1, keepdims=True))
     pairs, _, components = likelihoods.shape
     shares = np.full((likelihoods.shape[1], components), 1 / components)
@@ -386,30 +342,13 @@ def _fitted(logarithms: FloatArray) -> FloatArray:
 
 
 def information_of(correlations: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
-    """Return the mutual information in nats of tables with such interactions and margins, made proper.
-
-    Parameters
-    ----------
-    correlations : array, shape (..., functions, functions)
-    first, second : array, shape (..., categories)
-        The margins.
-    """
+    """Return the mutual information in nats of tables with such interactions and margins, made proper."""
     cells = cells_of(correlations, first, second)
     return plug_in_information(nearest_proper(cells.reshape(*cells.shape[:-2], -1)).reshape(cells.shape))
 
 
 def plug_in_information(cells: FloatArray) -> FloatArray:
-    """Return the mutual information of proper frequencies in nats.
-
-    Parameters
-    ----------
-    cells : array, shape (..., rows, columns)
-
-    Examples
-    --------
-    >>> float(plug_in_information(np.array([[0.4, 0.1], [0.1, 0.4]])).round(4))
-    0.1927
-    """
+    """Return the mutual information of proper frequencies, shape (..., rows, columns), in nats."""
     from scipy.special import rel_entr
 
     expected = cells.sum(axis=-1, keepdims=True) * cells.sum(axis=-2, keepdims=True)
@@ -419,7 +358,7 @@ def plug_in_information(cells: FloatArray) -> FloatArray:
 
 
 def information_length(cells: FloatArray) -> float:
-    """Return twice the mutual information of a table in nats, to which cells that are not above zero add nothing."""
+    """Return twice the mutual information of a table in nats; cells that are not above zero add nothing."""
     expected = np.outer(cells.sum(axis=1), cells.sum(axis=0))
     excess = (cells - expected) / expected
     terms = np.where(excess > -1, (1 + excess) * np.log1p(np.maximum(excess, _ABSENT - 1)), 0) - excess

@@ -161,7 +161,7 @@ class LearnedNetwork(Result):
         self._refuse_other_pairs()
 
     def _refuse_other_pairs(self) -> None:
-        """Refuse attributes that there are not, and edges with other figures and directions than their pairs have."""
+        """Refuse unknown attributes, and edges whose figures or directions differ from those of their pairs."""
         pairs = {(str(row["first"]), str(row["second"])): row for row in plain_rows(self.pairs)}
         tested = [(*one.pair, *one.given) for one in self.structure.separations]
         known = [*pairs, *tested, *self.constraints.required, *self.constraints.forbidden, self.constraints.order]
@@ -458,7 +458,7 @@ def _direction(edge: Edge, orientation: Orientation) -> dict[str, str]:
 
 
 def _with_interval(tables: TableSet, edge: Edge, alpha: float) -> dict[str, float]:
-    """Return the mutual information of a pair by all reports about it, and its interval."""
+    """Return the mutual information of a pair by all reports about it, with its interval."""
     # wider tables are many, and those that do not hold the pair would add little
     about = [table for table in tables if len(table.attributes) < 3 or set(edge) <= set(table.attributes)]
     found = mutual_information(pooled_table(about, tables.domain.project(edge), tables.privacy), alpha)
@@ -467,7 +467,7 @@ def _with_interval(tables: TableSet, edge: Edge, alpha: float) -> dict[str, floa
 
 
 def _refuse_other_figures(frame: pd.DataFrame, columns: Sequence[str]) -> None:
-    """Refuse a frame with other columns, or with shares that are none; there may be no rows, and no figures."""
+    """Refuse a frame with other columns, or shares outside 0 to 1; rows and figures may be missing."""
     numbers = [name for name in columns if name in _FIGURES]
     texts = [value for name in columns if name not in numbers and name in frame for value in frame[name]]
     if list(frame.columns) != [*columns] or not all(isinstance(value, str) for value in texts):
@@ -479,14 +479,13 @@ def _refuse_other_figures(frame: pd.DataFrame, columns: Sequence[str]) -> None:
 
 
 def _drawn(row: Any, ways: Mapping[frozenset[str], Edge]) -> DrawnEdge:
-    """Return a row as an edge of the picture; an edge without a known direction has the one that was chosen."""
+    """Return a row as an edge of the picture, in the chosen direction where none is known."""
     first, second = ways[frozenset((row.first, row.second))]
     undecided = row.why == "undecided"
     return DrawnEdge(first, second, row.information, row.direction != "—", undecided, row.confidence)
 
 
 def _line(row: Any) -> list[str]:
-    """Return a row of the summary."""
     measured = ["---" if math.isnan(value) else f"{value:.4g}" for value in (row.information, row.lower, row.upper)]
     tested = [pvalue_in_words(value, 2) for value in (row.pvalue, row.adjusted)]
     confidence = "---" if math.isnan(row.confidence) else f"{row.confidence:.2f}"

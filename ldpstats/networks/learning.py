@@ -124,31 +124,18 @@ def learn_network(
 
 @dataclass(frozen=True, slots=True)
 class NetworkMethod:
-    """A way to learn the edges of a network.
-
-    Parameters
-    ----------
-    find : callable
-        From tables, the evidence of their pairs, constraints and a level to edges.
-    words : str
-        Which edges they are, in sentences; {alpha} stands for the level.
-    redraws : int
-        How many networks are learned from redrawn counts by default.
-    of_pairs : bool
-        Whether it takes nothing but the evidence of pairs.
-    parts : mapping
-        Methods in `SKELETON_METHODS`, whose edges it has: with a word for why they are there.
-    """
+    """A method that learns the edges of a network, with its words in the summary."""
 
     find: Callable[[TableSet, PairEvidence, EdgeConstraints, float], Structure]
-    words: str
-    redraws: int = 0
-    of_pairs: bool = False
+    words: str  # which edges they are, in sentences; {alpha} stands for the level
+    redraws: int = 0  # by default so many networks are learned from redrawn counts
+    of_pairs: bool = False  # whether the evidence of pairs is all it takes
+    # methods in `SKELETON_METHODS` whose edges it has, with the word for why they are there
     parts: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def by_pairs(cls, name: str, words: str, parts: Mapping[str, str]) -> NetworkMethod:
-        """Return one of the methods that need pairs only."""
+        """Return a method that needs pairs only."""
         found = SKELETON_METHODS[name]
 
         def find(_: TableSet, evidence: PairEvidence, constraints: EdgeConstraints, alpha: float) -> Structure:
@@ -158,7 +145,7 @@ class NetworkMethod:
 
     @classmethod
     def by_tables(cls, search: Callable[[TableSet, EdgeConstraints, float], Structure], words: str) -> NetworkMethod:
-        """Return one of the searches, which need more than pairs."""
+        """Return a search that needs more than pairs."""
         return cls(lambda tables, _, constraints, alpha: search(tables, constraints, alpha), words)
 
 
@@ -198,20 +185,19 @@ NETWORK_METHODS: dict[str, NetworkMethod] = {
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """A method with what it is told."""
+    """A method with the constraints and the level of one call."""
 
     method: NetworkMethod
     constraints: EdgeConstraints
     alpha: float
 
     def structure(self, tables: TableSet, evidence: PairEvidence) -> Structure:
-        """Return the edges."""
         return self.method.find(tables, evidence, self.constraints, self.alpha)
 
     def confidence(
         self, tables: TableSet, evidence: PairEvidence, size: int, rng: np.random.Generator
     ) -> EdgeConfidence:
-        """Learn so many networks from redrawn counts; the tests of chains are drawn anew by their normal law."""
+        """Learn so many networks from redrawn counts; chain tests are drawn anew by their normal law."""
         chains = ChainTests(tables)
 
         def network(drawn: tuple[TableSet, PairEvidence]) -> tuple[Sequence[Edge], Iterable[Edge]]:
@@ -231,7 +217,7 @@ class _Search:
     def _figures(
         self, structure: Structure, evidence: PairEvidence
     ) -> tuple[dict[Edge, float], dict[frozenset[str], float]]:
-        """Return the information of the edges that it matters of, and all p-values."""
+        """Return the information of edges that constraints leave one direction, and the p-values of all pairs."""
         place = {pair: number for number, pair in enumerate(evidence.pairs)}
         weighed = [edge for edge in structure.edges if self.constraints.leaves_one_direction(*edge)]
         independent = dict(zip(map(frozenset, evidence.pairs), evidence.pvalue.tolist(), strict=True))
@@ -245,7 +231,7 @@ class _Search:
         return ((drawn, PairEvidence.of(drawn)) for drawn in redrawn_sets(tables, size, rng))
 
     def reasons(self, evidence: PairEvidence, structure: Structure) -> dict[Edge, str]:
-        """Say of every edge why it is there."""
+        """Return why every edge is there, in a word."""
         why = dict.fromkeys(structure.edges, "search")
         for part, word in self.method.parts.items():
             edges = SKELETON_METHODS[part](evidence, self.constraints, self.alpha).edges
@@ -261,7 +247,7 @@ def _named(method: object) -> NetworkMethod:
 
 
 def _collected(given: object) -> tuple[TableSet, tuple[str, ...]]:
-    """Return the tables that have reports of their own, and what is to be said of it; refuse what has no pair."""
+    """Return the tables that have reports of their own, with a note if others were made of them."""
     tables = checked_table_set(given)
     if len(tables.domain) < 2:
         raise LdpstatsError(
@@ -274,7 +260,7 @@ def _collected(given: object) -> tuple[TableSet, tuple[str, ...]]:
 
 
 def _seed_of(tables: TableSet) -> int:
-    """Return a seed that is the same in whatever order tables, attributes and categories come."""
+    """Return a seed that does not depend on the order of tables, attributes and categories."""
     counts = [block.tally.counts.ravel() for table in tables for block in table.blocks]
     return zlib.crc32(np.sort(np.concatenate([np.zeros(1, dtype=np.int64), *counts])).tobytes())
 
@@ -292,7 +278,7 @@ def _refuse_missing(evidence: PairEvidence, constraints: EdgeConstraints) -> Non
 
 
 def _figures(evidence: PairEvidence, confidence: EdgeConfidence | None) -> pd.DataFrame:
-    """Return a row per pair."""
+    """Return the figures of all pairs, a row each."""
     none = np.full(len(evidence.pairs), np.nan)
     first, second = zip(*evidence.pairs, strict=True)
     return pd.DataFrame(

@@ -122,36 +122,16 @@ def lopub(
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LoPubModel(Result):
-    """A distribution of many attributes that was estimated clique by clique.
-
-    Parameters
-    ----------
-    domain : Domain
-        The attributes that were asked for.
-    graph : networkx.Graph
-        Which of them depend on each other; see `dependency_graph`.
-    beliefs : Beliefs
-        The tables of the cliques, which agree on what neighbours share.
-    estimator : str
-        How the cliques were estimated.
-    privacy : PrivacyStatement
-        What the respondents were promised.
-    n : int
-        The respondents.
-    simulated : int
-        How many of them came from a simulation.
-    warning : tuple of str
-        That reports do not fit their channel, if they do not.
-    """
+    """A distribution of many attributes that was estimated clique by clique by `lopub`."""
 
     domain: Domain
     graph: Graph[str]
-    beliefs: Beliefs
-    estimator: str
+    beliefs: Beliefs  # tables of the cliques, which agree on what neighbours share
+    estimator: str  # how the cliques were estimated
     privacy: PrivacyStatement
-    n: Count
+    n: Count  # respondents
     simulated: Count = 0
-    warning: tuple[str, ...] = ()
+    warning: tuple[str, ...] = ()  # that reports do not fit their channel, if they do not
 
     def __post_init__(self) -> None:
         at_least(self.simulated, 0, "simulated", most=at_least(self.n, 0, "the respondents"))
@@ -198,12 +178,12 @@ class LoPubModel(Result):
 
     @property
     def headline(self) -> str:
-        """How large it is, and how many respondents are behind it."""
+        """The size of the model, and the number of respondents."""
         size = in_numbers(len(self.domain), self.graph.number_of_edges())
         return f"{size}, {len(self.cliques)} cliques, n = {self.n:,}{simulation(self.simulated, self.n)}"
 
     def summary(self) -> Summary:
-        """Return what depends on what, and what the distribution rests on."""
+        """Return the cliques, and what the distribution rests on."""
         facts = {
             "Respondents": f"{self.n:,}",
             "Attributes": str(len(self.domain)),
@@ -231,7 +211,7 @@ class LoPubModel(Result):
         return pd.concat(parts, ignore_index=True)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain values."""
+        """Return the model as plain values."""
         names = "attributes=domain edges cliques tables=beliefs.tables estimator n privacy simulated"
         return plain_values(self, names, edges=[list(edge) for edge in self.graph.edges])
 
@@ -248,13 +228,7 @@ class LoPubModel(Result):
         )
 
     def sample(self, n: int, rng: Rng = None) -> pd.DataFrame:
-        """Draw n synthetic records; see `BayesianNetwork.sample`.
-
-        Parameters
-        ----------
-        n : int
-        rng : int, numpy.random.Generator or None
-        """
+        """Draw n synthetic records; see `BayesianNetwork.sample`."""
         return self.network.sample(n, rng)
 
 
@@ -313,7 +287,7 @@ def _published_lasso(table: Table) -> FloatArray:
 
 
 def _seen(table: Table) -> tuple[FloatArray, FloatArray, int]:
-    """Return what each cell makes likely (columns), the shares of the patterns of answers, and how many answered."""
+    """Return the design matrix of cells (columns), the shares of answer patterns, and how many answered."""
     (block,) = table.blocks
     matrix, _ = block.design()
     return matrix, block.tally.proportions, block.n
@@ -441,35 +415,19 @@ def dependency_graph(
 
 @dataclass(frozen=True, slots=True)
 class PairAssociation:
-    """How strongly two attributes of a noisy table are associated.
-
-    Parameters
-    ----------
-    pair : tuple of str
-    side : int
-        The smaller number of categories, less one.
-    mi : float
-        The plug-in mutual information in nats, of the table's estimate as projected on the proper ones.
-    corrected : float
-        The same without what noise adds to it, as `mutual_information` has it; nan where that is not estimable.
-    statistic, pvalue : float
-        Of the Wald test of independence, asymptotically; of a table without reports of its own, of the generalized
-        least squares of `independence_test`.
-    df : int
-        Its degrees of freedom.
-    """
+    """How strongly two attributes of a noisy table are associated."""
 
     pair: tuple[str, str]
-    side: int
-    mi: float
-    corrected: float
-    statistic: float
+    side: int  # the smaller number of categories, less one
+    mi: float  # plug-in mutual information in nats, of the estimate made proper
+    corrected: float  # without what noise adds, as in `mutual_information`; nan where not estimable
+    statistic: float  # asymptotic Wald test of independence; of generalized least squares without reports
     pvalue: float
     df: int
 
     @classmethod
     def of(cls, table: Table) -> PairAssociation:
-        """Measure a two-way table."""
+        """Measure the association in a two-way table."""
         first, second = table.attributes
         method: Method = "wald" if evidence_of(table).has_null_covariance else "gls"
         statistic, pvalue, df = asymptotic_test(table, ProductOfConditionals.independent(table.shape), method)
@@ -479,31 +437,18 @@ class PairAssociation:
 
 
 def clique_tree(graph: Graph[str]) -> JunctionTree:
-    """Triangulate a dependency graph and join its cliques.
+    """Triangulate a dependency graph, and join its cliques in a junction tree.
 
-    Edges are added where a cycle of four or more attributes has no chord. After that, a distribution in which
-    attributes are independent given those that separate them is the product of the tables of the cliques over the
-    tables of what neighbours share.
-
-    Parameters
-    ----------
-    graph : networkx.Graph
-        As `dependency_graph` returns it.
-
-    Examples
-    --------
-    >>> from networkx import cycle_graph, relabel_nodes, set_node_attributes
-    >>> graph = relabel_nodes(cycle_graph(4), dict(enumerate("abcd")))
-    >>> set_node_attributes(graph, 2, "categories")
-    >>> clique_tree(graph).cliques
-    (('a', 'b', 'd'), ('b', 'c', 'd'))
+    Edges are added where a cycle of four or more attributes has no chord. A distribution in which attributes are
+    independent given those that separate them is then the product of the cliques' tables over those that neighbours
+    share.
     """
     sizes = {name: int(graph.nodes[name]["categories"]) for name in graph}
     return JunctionTree.of([*graph.edges, *((name,) for name in graph)], sizes)
 
 
 def _published_threshold(phi: object) -> float:
-    """Return the mutual information that "published" asks for, per category of the smaller side."""
+    """Return the mutual information that "published" asks for, over min(r, c) − 1."""
     share = real_number(phi)
     if not 0 < share < math.inf:
         raise LdpstatsError(f"phi = {phi!r}", "a finite number above 0, such as 0.2")

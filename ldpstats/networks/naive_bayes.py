@@ -62,7 +62,7 @@ def naive_bayes(tables: TableSet, label: str, *, features: Sequence[str] | None 
 
 
 def notes_on_others(left_out: Sequence[str], by_default: bool) -> tuple[str, ...]:
-    """Say which attributes are no features because they were not asked together with the label."""
+    """Name the attributes that were left out because they were not asked together with the label."""
     return (
         (f"Not asked together with the label, and left out: {', '.join(left_out)}.",) if left_out and by_default else ()
     )
@@ -73,12 +73,7 @@ def features_with(
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the features that were asked together with a label, and all other attributes, in the domain's order.
 
-    Parameters
-    ----------
-    tables : TableSet
-    label : str
-    features : sequence of str, optional
-        Those that are wanted, each of which must have been asked so.
+    Features that are named must all have been asked so.
     """
     checked_table_set(tables)
     (label,) = tables.domain.project([label]).names
@@ -166,17 +161,10 @@ def tree_augmented(
 
 
 def conditional_information(pooled: Mapping[Edge, Table], label: str, naive: BayesianNetwork) -> dict[Edge, float]:
-    """Return what two features tell about each other in nats among people with the same label, for every pair.
+    """Return the conditional mutual information of every pair of features given the label, in nats.
 
-    Wherever the label is the same the interactions of two features are those of a two-way table, with the margins of
+    Among people with the same label the interactions of two features are those of a two-way table, with the margins of
     naive Bayes. All of them share a prior.
-
-    Parameters
-    ----------
-    pooled : mapping of pairs to tables of both and the label
-    label : str
-    naive : BayesianNetwork
-        Of the features, each given the label.
     """
     shares = naive.tables[label]
     strata = []
@@ -195,7 +183,7 @@ def conditional_information(pooled: Mapping[Edge, Table], label: str, naive: Bay
 
 
 def _asked_with_label(tables: TableSet, label: str, features: Sequence[str]) -> dict[Edge, Table]:
-    """Return the tables of two features and the label, by the features, as far as reports identify them."""
+    """Return the tables of two features and the label, by pair of features, as far as reports identify them."""
     pairs, together = list(combinations(features, 2)), AskedTogether(tables)
     found = {pair: _of_a_triple(tables, (*pair, label), together) for pair in pairs}
     asked = {pair: table for pair, table in found.items() if table is not None}
@@ -211,7 +199,7 @@ def _asked_with_label(tables: TableSet, label: str, features: Sequence[str]) -> 
 
 
 def _of_a_triple(tables: TableSet, attributes: tuple[str, ...], together: AskedTogether) -> Table | None:
-    """Return what tables tell that hold all three; where there are none, what reports tell together.
+    """Return the table of three attributes by tables that hold them; where there are none, by all reports.
 
     Others tell about their margins only, and would make every test many times as long.
     """
@@ -222,7 +210,7 @@ def _of_a_triple(tables: TableSet, attributes: tuple[str, ...], together: AskedT
 
 
 def _shown_to_depend(pooled: Mapping[Edge, Table], label: str, alpha: float) -> list[Edge]:
-    """Return the pairs whose independence given the label is rejected, at most a share `alpha` of them wrongly.
+    """Return the pairs whose independence given the label is rejected at the false discovery rate `alpha`.
 
     Where χ² is in doubt p-values are found by drawn tables, which takes long, and is done for those alone that would be
     rejected otherwise: no more can be in the end.
@@ -241,7 +229,7 @@ def _shown_to_depend(pooled: Mapping[Edge, Table], label: str, alpha: float) -> 
 
 
 def _parents_in_tree(features: Sequence[str], weights: Mapping[Edge, float]) -> dict[str, str]:
-    """Return the parents of features in the heaviest forest, each tree of which grows from the first of its names."""
+    """Return the parents of features in the maximum spanning forest, each tree rooted at the first of its names."""
     from networkx import Graph, bfs_predecessors, connected_components, maximum_spanning_tree
 
     graph: Graph[str] = Graph()

@@ -81,26 +81,13 @@ def compare_networks(learned: Any, truth: Any, records: Frame | None = None) -> 
 
 @dataclass(frozen=True, slots=True)
 class RecordLikelihood:
-    """How likely two networks make the same records.
-
-    Parameters
-    ----------
-    n : int
-        The records.
-    learned, truth : float or None
-        The mean logarithm of a record's probability, in nats; −inf if any has probability 0, None without tables.
-    impossible : int
-        The records to which the learned network gives probability 0.
-    difference, std_err : float or None
-        How much more likely the reference makes a record, in the mean, and the standard error; None where either is
-        not finite.
-    """
+    """The log-likelihood of the same records in two networks, in nats per record."""
 
     n: Count
-    learned: float | None
-    truth: float | None
-    impossible: Count
-    difference: float | None
+    learned: float | None  # −inf if any record has probability 0, None without tables
+    truth: float | None  # likewise
+    impossible: Count  # records to which the learned network gives probability 0
+    difference: float | None  # truth less learned, in the mean; None where either is not finite
     std_err: Amount | None
 
     def __post_init__(self) -> None:
@@ -233,7 +220,7 @@ class NetworkComparison(Result):
 
 
 class _Described(NamedTuple):
-    """What is known of a network: its edges always, their directions and its tables in some cases."""
+    """A network's edges without direction, and its directions and tables as far as they are known."""
 
     skeleton: Graph[str]
     cpdag: DiGraph[str] | None
@@ -291,7 +278,7 @@ def _with_categories(network: BayesianNetwork, domain: Domain) -> BayesianNetwor
 def _divergence(learned: BayesianNetwork, truth: BayesianNetwork) -> tuple[float, tuple[str, ...]]:
     """Return the Kullback-Leibler divergence from the truth, and the attributes that make it infinite.
 
-    The mean of a logarithm of a product of tables needs no more than the joint distribution of each family.
+    It needs no more than the joint distribution of each family: tables are multiplied, so logarithms add up.
     """
     from scipy.special import xlogy
 

@@ -22,13 +22,7 @@ N = TypeVar("N", bound=Hashable)
 
 
 def v_structures(graph: DiGraph[N]) -> set[tuple[frozenset[N], N]]:
-    """Return the pairs of parents that are not joined themselves, each with their common child.
-
-    Parameters
-    ----------
-    graph : networkx.DiGraph
-        Directed, or partially.
-    """
+    """Return the pairs of parents that are not joined themselves, each with their common child."""
     return {
         (frozenset(pair), child)
         for child in graph
@@ -38,23 +32,10 @@ def v_structures(graph: DiGraph[N]) -> set[tuple[frozenset[N], N]]:
 
 
 def cpdag_of(dag: DiGraph[N]) -> DiGraph[N]:
-    """Return the completed partially directed graph: an edge is directed if it is so in all equivalent graphs.
+    """Return the CPDAG of a DAG: an edge is directed if it is so in all Markov equivalent graphs.
 
     Graphs without cycles state the same independences if they have the same edges but for directions, and the same
     v-structures (Verma & Pearl 1990).
-
-    Parameters
-    ----------
-    dag : networkx.DiGraph
-        Without directed cycles.
-
-    Examples
-    --------
-    >>> from networkx import DiGraph
-    >>> sorted(cpdag_of(DiGraph([("a", "c"), ("b", "c"), ("c", "d")])).edges)
-    [('a', 'c'), ('b', 'c'), ('c', 'd')]
-    >>> sorted(cpdag_of(DiGraph([("a", "b"), ("b", "c")])).edges)
-    [('a', 'b'), ('b', 'a'), ('b', 'c'), ('c', 'b')]
     """
     plain = _plain(dag)
     refuse_directed_cycles(plain)
@@ -65,23 +46,12 @@ def cpdag_of(dag: DiGraph[N]) -> DiGraph[N]:
 
 
 def closed(pdag: DiGraph[N]) -> DiGraph[N]:
-    """Return the graph with every direction that follows from those it has.
+    """Return the partially directed graph with every direction that follows, by the four rules of Meek (1995).
 
-    These are the four rules of Meek (1995), applied until nothing follows any more. Started from v-structures and
-    from what is known beforehand, they find all that the extensions have in common. What is given is not questioned:
-    two directions that make a v-structure which the tests did not show describe another class. A cycle, and an edge
-    that would have to have both directions, are refused; whether there is any extension, `extension_of` finds out.
-
-    Parameters
-    ----------
-    pdag : networkx.DiGraph
-        Partially directed.
-
-    Examples
-    --------
-    >>> from networkx import DiGraph
-    >>> sorted(closed(DiGraph([("a", "b"), ("b", "c"), ("c", "b")])).edges)
-    [('a', 'b'), ('b', 'c')]
+    Started from v-structures and from what is known beforehand, they find all that the extensions have in common. What
+    is given is not questioned: two directions that make a v-structure which the tests did not show describe another
+    class. A cycle, and an edge that would have to have both directions, are refused; whether there is any extension,
+    `extension_of` finds out.
     """
     graph = _plain(pdag)
     found = True
@@ -98,21 +68,10 @@ def closed(pdag: DiGraph[N]) -> DiGraph[N]:
 
 
 def extension_of(pdag: DiGraph[N]) -> DiGraph[N]:
-    """Return a graph without cycles that has all directions of a partially directed one, and no other v-structures.
+    """Return a DAG that has all directions of a partially directed graph, and no other v-structures.
 
-    This is the algorithm of Dor & Tarsi (1992). Where there is a choice, edges lead from names that are earlier in
-    the alphabet, whatever the order of the nodes.
-
-    Parameters
-    ----------
-    pdag : networkx.DiGraph
-        Partially directed. One without such an extension is refused.
-
-    Examples
-    --------
-    >>> from networkx import DiGraph
-    >>> sorted(extension_of(DiGraph([("b", "a"), ("a", "b"), ("b", "c"), ("c", "b")])).edges)
-    [('a', 'b'), ('b', 'c')]
+    This is the algorithm of Dor & Tarsi (1992); a graph without such an extension is refused. Where there is a choice,
+    edges lead from names that are earlier in the alphabet, whatever the order of the nodes.
     """
     left = _plain(pdag)
     directed = left.copy()
@@ -126,12 +85,7 @@ def extension_of(pdag: DiGraph[N]) -> DiGraph[N]:
 
 
 def refuse_directed_cycles(graph: DiGraph[N]) -> None:
-    """Refuse a graph in which some node leads to itself.
-
-    Parameters
-    ----------
-    graph : networkx.DiGraph
-    """
+    """Refuse a graph in which some node leads to itself."""
     from networkx import find_cycle, is_directed_acyclic_graph
 
     if not is_directed_acyclic_graph(graph):
@@ -142,7 +96,7 @@ def refuse_directed_cycles(graph: DiGraph[N]) -> None:
 
 
 def _plain(graph: Any) -> DiGraph[Any]:
-    """Return a graph of the same nodes and edges that can be changed."""
+    """Return a copy of a DiGraph without attributes; refuse edges from a node to itself."""
     from networkx import DiGraph, number_of_selfloops
 
     if not isinstance(graph, DiGraph) or number_of_selfloops(graph):
@@ -166,7 +120,7 @@ def _into(graph: DiGraph[N], node: N) -> Iterator[N]:
 
 
 def _follows(graph: DiGraph[N], start: N, end: N) -> bool:
-    """Say whether an edge without direction must lead from one node to the other: Meek's rules, one by one."""
+    """Say whether an edge without direction must lead from one node to the other, by Meek's four rules."""
     loose = [one for one in graph.succ[start] if one in graph.pred[start] and one != end]
     before_end = list(_into(graph, end))
     return (
@@ -210,24 +164,12 @@ Reason: TypeAlias = Literal["required", "constraint", "search", "collider", "imp
 
 @dataclass(frozen=True, slots=True)
 class Orientation:
-    """The directions of the edges of a network.
+    """The directions of the edges of a network."""
 
-    Parameters
-    ----------
-    directed : mapping
-        The edges (from, to) whose direction is known, each with the reason.
-    chosen : tuple of (str, str)
-        All edges with a direction, the others' by choice: a directed graph without cycles.
-    verdicts : mapping
-        What is known of unshielded triples, as `unshielded_triples` names them.
-    left_out : tuple of (str, str)
-        Edges that constraints would turn in a circle with stronger ones.
-    """
-
-    directed: Mapping[Edge, Reason]
-    chosen: tuple[Edge, ...]
-    verdicts: Mapping[Triple, Verdict]
-    left_out: tuple[Edge, ...] = ()
+    directed: Mapping[Edge, Reason]  # edges (from, to) whose direction is known
+    chosen: tuple[Edge, ...]  # all edges, the others' directions by choice: a DAG
+    verdicts: Mapping[Triple, Verdict]  # of unshielded triples, named as in `unshielded_triples`
+    left_out: tuple[Edge, ...] = ()  # edges that constraints would turn in a circle with stronger ones
 
     def __post_init__(self) -> None:
         circle = _within_circles(self.chosen)
@@ -247,22 +189,10 @@ def oriented(
 ) -> Orientation:
     """Direct what constraints, the search and colliders direct, what follows from that, and the rest by choice.
 
-    Nothing follows from a triple without a verdict. In Meek's rules (1995) every unshielded triple that is not known
-    as a collider is a chain or a fork; here only one that the reports show to be no collider.
-
-    Parameters
-    ----------
-    structure : Structure
-    constraints : EdgeConstraints
-        They prevail.
-    strength : mapping
-        Of edges to which constraints leave one direction, to decide which one of a circle is left out.
-    verdicts : mapping
-        Of unshielded triples, as `unshielded_triples` names them. Those whose ends were separated by evidence given the
-        one in the middle are no colliders anyway.
-    chains : mapping
-        How much speaks against a collider, for unshielded triples: where there must be one by choice, it is where
-        this is least.
+    Constraints prevail. Nothing follows from a triple without a verdict: in Meek's rules (1995) every unshielded triple
+    that is not known as a collider is a chain or a fork; here only one that the reports show to be no collider, or
+    whose ends were separated by evidence given the one in the middle. `strength` decides which edge of a circle of
+    constraints is left out; where there must be a collider by choice, it is where `chains` speaks least against it.
     """
     known, left_out = _forced(structure.edges, constraints, strength)
     edges = [edge for edge in structure.edges if edge not in left_out]
@@ -286,16 +216,9 @@ def oriented(
 
 
 def unshielded_triples(edges: Iterable[Edge]) -> list[Triple]:
-    """Return two attributes with a common neighbour that are not joined, and it between them, in the order of names.
+    """Return the triples (end, middle, end) whose middle is joined to both ends, and these not to each other.
 
-    Parameters
-    ----------
-    edges : iterable of (str, str)
-
-    Examples
-    --------
-    >>> unshielded_triples([("b", "c"), ("a", "b"), ("b", "d"), ("c", "d")])
-    [('a', 'b', 'c'), ('a', 'b', 'd')]
+    They are in the order of names.
     """
     import networkx as nx
 
@@ -309,7 +232,7 @@ def unshielded_triples(edges: Iterable[Edge]) -> list[Triple]:
 
 
 def _separated(structure: Structure) -> dict[Triple, Verdict]:
-    """Return that attributes are no colliders between those that were separated given them."""
+    """Return which triples are no colliders, as their ends were separated by evidence given the middle."""
     return {
         (min(one.pair), middle, max(one.pair)): "no collider"
         for one in structure.separations
@@ -321,7 +244,7 @@ def _separated(structure: Structure) -> dict[Triple, Verdict]:
 def _forced(
     edges: Iterable[Edge], constraints: EdgeConstraints, strength: Mapping[Edge, float]
 ) -> tuple[dict[Edge, Reason], tuple[Edge, ...]]:
-    """Return the directions that constraints leave, and edges without which these have no circle: the weakest."""
+    """Return the directions that constraints leave, and the weakest edges, without which these have no circle."""
     import networkx as nx
 
     graph: DiGraph[str] = nx.DiGraph()
@@ -345,7 +268,7 @@ def _forced(
 def _with_colliders(
     edges: Collection[Edge], known: Mapping[Edge, Reason], own: Iterable[set[Edge]], chains: Collection[Triple]
 ) -> dict[Edge, Reason]:
-    """Add the colliders that contradict nothing, and what follows; without any of them, where they contradict.
+    """Add the colliders that contradict nothing, and what follows; none of them, where that contradicts itself.
 
     Of colliders that direct an edge against each other, or in a circle, none is taken.
     """
@@ -392,7 +315,7 @@ def _implied(arrows: set[Edge], edges: Iterable[Edge], chains: Collection[Triple
 
 
 def _propagated(arrows: set[Edge], edges: Iterable[Edge], chains: Collection[Triple]) -> set[Edge] | None:
-    """Lead every chain on that is entered, and every edge whose ends a directed path joins; None where that fails."""
+    """Direct edges along entered chains, and along directed paths; None where that makes a circle or a collider."""
     import networkx as nx
 
     graph: DiGraph[str] = nx.DiGraph(arrows)
@@ -411,10 +334,9 @@ def _propagated(arrows: set[Edge], edges: Iterable[Edge], chains: Collection[Tri
 def _chosen(edges: Collection[Edge], directed: Collection[Edge], against: Mapping[Triple, float]) -> tuple[Edge, ...]:
     """Direct all edges without a circle: few parents each, and as few colliders as there may be.
 
-    Attributes are taken away one after the other, each with all its edges into it (Dor & Tarsi 1992): one from which no
-    directed edge leads, best one whose parents are joined to each other, else one whose colliders have the least
-    against them, and among these one with the fewest parents. So every attribute of a tree has one parent at most,
-    where no direction is known.
+    Attributes are taken away one by one, each with all its edges into it (Dor & Tarsi 1992): one from which no directed
+    edge leads, best one whose parents are joined to each other, else one whose colliders have the least against them,
+    then one with the fewest parents. So in a tree without known directions every attribute has one parent at most.
     """
     import networkx as nx
 

@@ -35,7 +35,7 @@ _FEW = 64
 
 
 class ReportLaw:
-    """How much what a table says about some attributes varies per report, given their frequencies.
+    """The covariance per report of what a table says about some attributes, given their frequencies.
 
     It is shared by tables that ask the same. It is known at the estimate only, where there are no reports about these
     attributes, or where what these say by themselves is another estimate than that of the whole table, added up: a
@@ -54,7 +54,7 @@ class ReportLaw:
         self.noise = max(float(np.trace(self.covariance(np.full(cells, 1 / cells)))), 1 / self.n)
 
     def covariance(self, frequencies: FloatArray) -> FloatArray:
-        """Return n times the covariance of the estimate of n reports, for frequencies of shape (..., cells)."""
+        """Return n times the covariance of the estimate of n reports, at frequencies of shape (..., cells)."""
         if self._fixed is not None:
             return np.broadcast_to(self._fixed, (*frequencies.shape[:-1], *self._fixed.shape))
         assert self._pooling is not None  # one of the two there is
@@ -63,27 +63,13 @@ class ReportLaw:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """What one table tells about some of its attributes.
-
-    Parameters
-    ----------
-    table : int
-        Its place.
-    of_cell : array of int
-        The sum that every cell belongs to.
-    n : int
-        The reports about them.
-    law : ReportLaw
-        Of these sums.
-    blocks : tuple of Block
-        The reports about them; none where those cannot be added up.
-    """
+    """What one table, known by its place, tells about some of its attributes."""
 
     table: int
-    of_cell: IntArray
-    n: int
+    of_cell: IntArray  # the marginal sum that every cell belongs to
+    n: int  # reports about them
     law: ReportLaw
-    blocks: tuple[Block, ...]
+    blocks: tuple[Block, ...]  # none where reports cannot be added up
 
     @property
     def weight(self) -> float:
@@ -93,21 +79,14 @@ class Part:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pool:
-    """What tables without common respondents tell about the same attributes, in a weighted mean.
-
-    Parameters
-    ----------
-    domain : Domain
-        The attributes.
-    parts : tuple of Part
-    """
+    """What tables without common respondents tell about the same attributes, in a weighted mean."""
 
     domain: Domain
     parts: tuple[Part, ...]
 
     @property
     def n(self) -> int:
-        """The reports."""
+        """The number of reports."""
         return sum(part.n for part in self.parts)
 
     @property
@@ -116,11 +95,11 @@ class Pool:
         return sum(part.weight for part in self.parts)
 
     def among(self, places: Collection[int], *, inside: bool) -> Pool:
-        """Return the parts that are from tables at some places, or those that are not."""
+        """Return the parts from tables at some places, or (not `inside`) all others."""
         return Pool(self.domain, tuple(part for part in self.parts if (part.table in places) is inside))
 
     def total(self, estimates: Sequence[FloatArray]) -> FloatArray:
-        """Return the weighted sum of what the tables' estimates come to, shape (sets, cells); 0 without any."""
+        """Return the weighted sum of the tables' estimates of these attributes, shape (sets, cells); 0 without any."""
         size, total = self.domain.size(), np.zeros(())
         for part in self.parts:
             found = estimates[part.table]
@@ -131,11 +110,11 @@ class Pool:
         return total
 
     def mean(self, estimates: Sequence[FloatArray]) -> FloatArray:
-        """Return the estimates, shape (sets, cells)."""
+        """Return the pooled estimates, shape (sets, cells)."""
         return self.total(estimates) / self.weight
 
     def squares(self) -> dict[ReportLaw, float]:
-        """Return what the covariance of a report is to be multiplied by, for every law."""
+        """Return the factor of every law's covariance per report in that of the mean."""
         found: dict[ReportLaw, float] = defaultdict(float)
         weight = self.weight
         for part in self.parts:
@@ -143,16 +122,16 @@ class Pool:
         return found
 
     def covariance(self, frequencies: FloatArray) -> FloatArray:
-        """Return the covariance of the estimate, if these were the frequencies, shape (..., cells)."""
+        """Return the covariance of the mean, if these were the frequencies, shape (..., cells)."""
         return self.added(lambda law: law.covariance(frequencies))
 
     def added(self, spread: Callable[[ReportLaw], FloatArray]) -> FloatArray:
-        """Return the covariance of the estimate, given that of a report by its law."""
+        """Return the covariance of the mean, given that of a report by its law."""
         return sum((share * spread(law) for law, share in self.squares().items()), np.zeros(()))
 
     @property
     def even(self) -> FloatArray | None:
-        """How the estimate varies where all reports treat all cells alike, as `even_law` has it."""
+        """The even law of the mean, see `even_law`; None unless all reports treat all cells alike."""
         squares = self.squares()
         known = [share * law.even for law, share in squares.items() if law.even is not None]
         return np.sum(known, axis=0) if len(known) == len(squares) else None
@@ -166,70 +145,40 @@ class Pool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairEstimates:
-    """Estimates of pairs of attributes of one shape, in one or several sets of tables.
-
-    Parameters
-    ----------
-    pairs : tuple of (str, str)
-    pools : tuple of Pool
-        What they are read from; the attributes of these are those of the rows and of the columns.
-    margins : pair of arrays, shape (pairs, sets, categories)
-        The shares of the categories, pooled and made proper.
-    own : array, shape (pairs, sets, rows, columns)
-        From the reports about the pairs alone.
-    seen : ErrorAxes
-        Their interactions, given what all other tables say about the margins.
-    errors : pair of arrays or of PairErrors, optional
-        The covariances of the errors of margins that other tables tell; none, where they are of the own reports.
-    even : array, shape (pairs, 1, 5), optional
-        How the own reports vary, where they treat all cells alike.
-    """
+    """Estimates of pairs of attributes of one shape, in one or several sets of tables."""
 
     pairs: tuple[Edge, ...]
-    pools: tuple[Pool, ...]
-    margins: Margins
-    own: FloatArray
-    seen: ErrorAxes
+    pools: tuple[Pool, ...]  # their attributes are those of the rows and of the columns
+    margins: Margins  # pooled and proper shares, shape (pairs, sets, categories)
+    own: FloatArray  # by reports about the pairs alone, shape (pairs, sets, rows, columns)
+    seen: ErrorAxes  # their interactions, given what all other tables say about the margins
+    # covariances (arrays or PairErrors) of margins that other tables tell; None, if their own reports do
     errors: tuple[Any, Any] | None
-    even: FloatArray | None = None
+    even: FloatArray | None = None  # even laws of the own reports, if any: shape (pairs, 1, 5)
 
 
 @dataclass(frozen=True, eq=False)
 class PairSources:
-    """Which tables tell about which pairs of attributes.
+    """Which tables tell about which pairs of attributes, and about their margins.
 
     A pair is estimated from all tables that hold it, as far as nobody is behind two of them. What they say of its
-    margins is combined with what all other tables say, by generalized least squares: as the law of the cells given
-    the margins, were all of them normal. Tables that share respondents with another one about the same attribute are
-    left out of these margins. (The margins of two attributes may be from the same respondents, as in a whole view. What
-    that gives them in common is left out; where the attributes are independent it is nothing.)
-
-    Parameters
-    ----------
-    domain : Domain
-    tables : tuple of Table
-        As they were collected.
-    holding : mapping
-        By pair, in the order of the domain: the places of the tables that hold it.
-    pools : mapping
-        By pair, in the same order: what is read from them.
-    margins : mapping
-        By attribute: tables of which none shares respondents with another one about it; attributes without any are left
-        out.
-    shown : mapping
-        By attribute: the same, or else one table.
+    margins is combined with what all other tables say, by generalized least squares: as the law of the cells given the
+    margins, were all of them normal. Tables that share respondents with another one about the same attribute are left
+    out of these margins. (The margins of two attributes may be from the same respondents, as in a whole view. What that
+    gives them in common is left out; where the attributes are independent it is nothing.)
     """
 
     domain: Domain
-    tables: tuple[Table, ...]
-    holding: Mapping[Edge, Collection[int]]
-    pools: Mapping[Edge, Pool]
+    tables: tuple[Table, ...]  # as they were collected
+    holding: Mapping[Edge, Collection[int]]  # the places of the tables that hold a pair
+    pools: Mapping[Edge, Pool]  # in the order of `holding`
+    # of tables that share no respondents about the attribute; it is left out if there are none
     margins: Mapping[str, Pool]
-    shown: Mapping[str, Pool]
+    shown: Mapping[str, Pool]  # the same, or else one table
 
     @classmethod
     def of(cls, domain: Domain, tables: Iterable[Table]) -> PairSources:
-        """Find out what tables tell."""
+        """Find out what tables tell about pairs."""
         known = sorted((one for one in map(as_reported, tables) if _identifies_cells(one)), key=_rank)
         common: dict[int, set[int]] = defaultdict(set)
         for one, other in overlapping(known):
@@ -281,7 +230,7 @@ class PairSources:
 
     @cached_property
     def _groups(self) -> list[list[_Source]]:
-        """The pairs that are estimated together: of one shape, with margins that other tables tell or do not."""
+        """The pairs that are estimated together: of one shape, with margins told by other tables or not."""
         alike: dict[Hashable, list[_Source]] = defaultdict(list)
         for pair, pool in self.pools.items():
             beside = [self._beside(name, pair) for name in pool.domain.names]
@@ -297,7 +246,7 @@ class PairSources:
         return groups
 
     def _beside(self, name: str, pair: Edge) -> tuple[Pool, Pool] | None:
-        """Return what a pair's tables, and all others, tell about one of its attributes; None without any others."""
+        """Return what a pair's tables, and all others, tell about one of its attributes; None without others."""
         pool = self.margins.get(name)
         if pool is None:
             return None
@@ -315,26 +264,15 @@ class PairSources:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Source:
-    """Where a pair is read from.
-
-    Parameters
-    ----------
-    pair : (str, str)
-    pool : Pool
-        The reports about it.
-    beside : list of two
-        What their tables, and all others, tell about each margin; None where no others do.
-    shown : list of Pool
-        The margins by all tables.
-    even : array, shape (5, 5), optional
-        The even laws of the pair, of what others tell about its margins, and of these by all tables; none where some
-        reports treat cells differently: their covariances have no structure.
-    """
+    """The reports and margins that a pair is estimated from."""
 
     pair: Edge
     pool: Pool
+    # what its tables, and all others, tell about each margin; None without others
     beside: Sequence[tuple[Pool, Pool] | None]
-    shown: Sequence[Pool]
+    shown: Sequence[Pool]  # the margins by all tables
+    # even laws of the pair, of margins by others, and of margins by all tables, shape (5, 5); None where some reports
+    # treat cells differently, so that their covariances have no structure
     even: FloatArray | None
 
     def without(self, side: int, total: FloatArray, estimates: Sequence[FloatArray]) -> FloatArray:
@@ -383,7 +321,7 @@ def _whole(
     margins: Margins,
     spread_of: Callable[[str, ReportLaw], FloatArray],
 ) -> tuple[ErrorAxes, tuple[Any, Any]]:
-    """Return the interactions of a pair by the whole covariance of its cells, and the covariances of its margins."""
+    """Return a pair's interactions by the whole covariance of its cells, and the covariances of its margins."""
     domain, given = source.pool.domain, own.reshape(*own.shape[:2], -1)
     spread = source.pool.covariance(given)
     for name, found, beside in zip(domain.names, known, source.beside, strict=True):
@@ -416,7 +354,7 @@ class _PartsOfTables:
 
 
 def _pooling_to(estimate: FloatArray, blocks: Sequence[Block]) -> UnbiasedPooling | None:
-    """Return the pooling of blocks, if it comes to an estimate."""
+    """Return the pooling of blocks, if it comes to this estimate."""
     if not blocks:
         return None
     pooling = UnbiasedPooling(blocks)
@@ -430,7 +368,7 @@ def _with_reports(table: Table) -> tuple[Block, ...]:
 def _given_sums(
     cells: FloatArray, covariance: FloatArray, sums: FloatArray, known: FloatArray, spread: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Combine estimates with what is known about sums of their cells, and return them with their new covariance."""
+    """Combine cells with known sums of them, by generalized least squares: the cells, and their covariance."""
     with_sums = covariance @ sums
     of_sums = sums.mT @ with_sums + spread
     gain = with_sums @ np.linalg.pinv(of_sums, rcond=_SAME, hermitian=True)
@@ -439,14 +377,14 @@ def _given_sums(
 
 
 def proper_shares(estimate: FloatArray, n: int) -> FloatArray:
-    """Return estimated shares as proper ones, none of them below that of half a respondent."""
+    """Return estimated shares made proper, each at least that of half a respondent."""
     kept = np.maximum(estimate, 1 / (2 * n))
     shares: FloatArray = kept / kept.sum(axis=-1, keepdims=True)
     return shares
 
 
 def _redrawn(tables: Sequence[Table], size: int, rng: np.random.Generator) -> list[FloatArray]:
-    """Draw tables that have respondents in common, or a single one."""
+    """Draw estimates of tables that have respondents in common, or of a single one."""
     if len(tables) == 1:
         return redrawn_estimates(tables, tables[0].domain, size, rng)[0]
     sizes = [table.domain.size() for table in tables]
@@ -466,7 +404,7 @@ def _identifies_cells(table: Table) -> bool:
 
 
 def _rank(table: Table) -> tuple[int, int, tuple[str, ...]]:
-    """Return what tables are sorted by: those with most reports come first."""
+    """Return a sort key that puts tables with most reports first."""
     return -table.n, table.domain.size(), tuple(sorted(table.attributes))
 
 

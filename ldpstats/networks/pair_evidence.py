@@ -51,30 +51,21 @@ class IndependenceAt:
     """Wald's statistic of independence, with the covariance at the product of margins that are given.
 
     With X and Y the functions that are orthonormal under these margins p and q, it is bᵀ V⁻¹ b for b = Xᵀ π̂ Y, whose
-    covariance under independence is V: the interactions of the estimate as it stands, linear in it. What margins that
-    were pooled over other tables are wrong by enters as the product of two such errors, whose covariance is added to V:
-    it is no little thing where the pair is known well, and other tables know the margins badly.
-    Where they are the margins of the very reports that are tested, those of π̂, whatever they are, are taken off:
-    b = Xᵀ (π̂ − π̂11ᵀπ̂) Y, and the covariance of that product is added to V.
-
-    Parameters
-    ----------
-    functions : tuple of two arrays, shape (..., categories, functions)
-    inverse : array, shape (..., df, df)
-        V⁻¹.
-    own : bool
-        Whether the margins are those of the reports tested.
+    covariance under independence is V. What margins that were pooled over other tables are wrong by enters as the
+    product of two such errors, whose covariance is added to V: it is no little thing where the pair is known well, and
+    other tables know the margins badly. Where they are the margins of the very reports that are tested (`own`), those
+    of π̂ are taken off, b = Xᵀ (π̂ − π̂11ᵀπ̂) Y, and the covariance of that product is added to V.
     """
 
-    functions: tuple[FloatArray, FloatArray]
-    inverse: FloatArray
+    functions: tuple[FloatArray, FloatArray]  # shapes (..., categories, functions)
+    inverse: FloatArray  # V⁻¹, shape (..., df, df)
     own: bool
 
     @classmethod
     def of(
         cls, margins: Margins, covariance: FloatArray, *, own: bool, errors: Margins | None = None
     ) -> IndependenceAt:
-        """Prepare the test, given the margins, with the covariances of their errors, and that at their product."""
+        """Prepare the test, given margins, the covariances of their errors, and the covariance at their product."""
         first, second = (orthonormal_functions(shares) for shares in margins)
         both = kronecker(first, second)
         spread = both.mT @ covariance @ both
@@ -108,14 +99,7 @@ class IndependenceAt:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IndependenceRanking:
-    """The same statistic of tallies, as Monte Carlo ranks them.
-
-    Parameters
-    ----------
-    statistic : IndependenceAt
-    pooling : LinearPooling
-        Of their blocks.
-    """
+    """Wald's statistic of tallies, as Monte Carlo ranks them."""
 
     statistic: IndependenceAt
     pooling: LinearPooling
@@ -142,7 +126,7 @@ class IndependenceRanking:
 def asymptotic_pvalues(
     pool: Pool, estimates: FloatArray, margins: Margins, *, own: bool, errors: Margins | None = None
 ) -> FloatArray:
-    """Return the p-values by χ² of a pair, one for each set of tables."""
+    """Return the χ² p-values of one pair, one for each set of tables."""
     from scipy.special import chdtrc
 
     statistic = IndependenceAt.of(margins, pool.covariance(product_of(margins)), own=own, errors=errors)
@@ -151,7 +135,7 @@ def asymptotic_pvalues(
 
 
 def pvalues_of(found: PairEstimates) -> FloatArray:
-    """Return the p-values by χ² of pairs of one shape, shape (pairs, sets)."""
+    """Return the χ² p-values of pairs of one shape, shape (pairs, sets)."""
     from scipy.special import chdtrc
 
     own = found.errors is None
@@ -174,8 +158,7 @@ def checked_pvalue(pool: Pool, margins: Margins, pvalue: float, tests: int, *, o
     """Return a p-value that holds where counts are small: by Monte Carlo, if it might matter among so many tests.
 
     A p-value above .05 is left as it is: nothing follows from it. A smaller one is replaced where the rarest report is
-    expected less than 5 times, so that no p-value at a level below .05 is that of a χ² in doubt. The seed is
-    taken from the counts.
+    expected less than 5 times, so that none below .05 is that of a χ² in doubt. The seed is taken from the counts.
     """
     if pvalue > _MATTERS or not pool.blocks:
         return pvalue
@@ -204,7 +187,7 @@ def _by_name(domain: Domain) -> tuple[Domain, IntArray]:
 
 
 def _exchanged(block: Block, domain: Domain, order: IntArray) -> Block:
-    """Return a block about the cells in another order; its tally in the same, where no value is treated otherwise."""
+    """Return a block about the cells in another order; its tally too, where reports treat all values alike."""
     noise, answers = block.noise, block.classes[order]
     question = Question(domain.names, domain.shape, tuple(answers.tolist()))
     alike = noise.own_and_common is not None and float(np.ptp(noise.own_and_common[1])) < _EVEN
@@ -229,37 +212,21 @@ _AT_ONCE, _ENTRIES = 25, 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class PairEvidence:
-    """What a set of tables says about all pairs of attributes that it tells anything about.
-
-    Parameters
-    ----------
-    domain : Domain
-    pairs : tuple of (str, str)
-        In the order of the domain.
-    corrected : callable
-        From the place of a pair to its mutual information in nats, without what noise adds to it to first order, and
-        without the directions that it drowns: in which a correlation has a standard error above .3.
-    shrunken : array
-        The mutual information of the posterior mean, given all pairs; see `posteriors`.
-    pvalue : array
-        Of Wald's test of independence, see `IndependenceAt`.
-    interactions : tuple of Interactions
-        The posterior mean of each pair's interactions and their covariance, in the order of its pool's attributes.
-    sources : PairSources
-        The tables.
-    """
+    """What a set of tables says about all pairs of attributes that it tells anything about."""
 
     domain: Domain
-    pairs: tuple[Edge, ...]
+    pairs: tuple[Edge, ...]  # in the order of the domain
+    # from a pair's place to its mutual information in nats, without what noise adds to first order, and without the
+    # directions that it drowns: where a correlation has a standard error above .3
     corrected: Callable[[int], float]
-    shrunken: FloatArray
-    pvalue: FloatArray
-    interactions: tuple[Interactions, ...]
+    shrunken: FloatArray  # mutual information of the posterior mean; see `posteriors`
+    pvalue: FloatArray  # of Wald's test; see `IndependenceAt`
+    interactions: tuple[Interactions, ...]  # posteriors, in the order of each pool's attributes
     sources: PairSources
 
     @classmethod
     def of(cls, tables: TableSet) -> PairEvidence:
-        """Measure all pairs."""
+        """Measure and test all pairs of a set of tables."""
         sources = PairSources.of(tables.domain, tables)
         if not sources.pools:
             raise LdpstatsError(
@@ -301,8 +268,7 @@ class PairEvidence:
     def redrawn(self, size: int, rng: Rng = None) -> Iterator[PairEvidence]:
         """Yield the evidence of so many sets like these tables, whose reports are drawn anew (parametric bootstrap).
 
-        Every table is drawn at its estimate, made proper, at the level of counts, and all that follows is worked out
-        again; p-values are those by χ².
+        Every table is drawn at its proper estimate, at the level of counts; p-values are those by χ².
         """
         left, numbers = at_least(size, 1, "size"), generator(rng)
         largest = max(pool.domain.size() for pool in self.sources.pools.values())
@@ -313,7 +279,7 @@ class PairEvidence:
 
     @classmethod
     def _all_of(cls, sources: PairSources, groups: Sequence[PairEstimates]) -> Iterator[PairEvidence]:
-        """Measure the pairs of several sets of tables at once."""
+        """Yield the evidence of several sets of tables, whose pairs are measured at once."""
         behind = posteriors([one.seen for one in groups])
         means = [information_of(mean, *one.margins) for one, (mean, _) in zip(groups, behind, strict=True)]
         pvalues = [pvalues_of(one) for one in groups]
@@ -359,17 +325,10 @@ class EdgeConfidence:
     estimated tables in the place of resampled records. It tells how stable the search is under the noise of sampling
     and randomization. It is no p-value, and no probability that the edge is there: a search that always makes the same
     mistake is confident of it.
-
-    Parameters
-    ----------
-    joined : array
-        By pair: the share of networks in which it is joined.
-    forward : array
-        The share of those in which the edge leads from the first attribute to the second; half, where it has no
-        direction. It is nan where no network has the edge.
     """
 
-    joined: FloatArray
+    joined: FloatArray  # by pair, the share of networks with the edge
+    # of these, the share with the edge from first to second; half where it has no direction, nan without any
     forward: FloatArray
 
     @classmethod
@@ -390,13 +349,8 @@ class EdgeConfidence:
 def redrawn_sets(tables: TableSet, size: int, rng: np.random.Generator) -> Iterator[TableSet]:
     """Yield so many sets of tables like these, whose reports are drawn anew (parametric bootstrap).
 
-    Parameters
-    ----------
-    tables : TableSet
-        Every table is drawn at its estimate, made proper. Those with common respondents are refused: what their answers
-        have to do with each other is not known.
-    size : int
-    rng : numpy Generator
+    Every table is drawn at its proper estimate. Those with common respondents are refused: what their answers have to
+    do with each other is not known.
     """
     proper = [nearest_proper(table.unbiased.estimate) for table in tables]
     if overlapping(tables.tables) or any(table.figures for table in tables):
@@ -421,19 +375,9 @@ def _redrawn(table: Table, frequencies: FloatArray, rng: np.random.Generator) ->
 def averaging_threshold(joined: FloatArray) -> float:
     """Return the confidence from which on edges belong to the averaged network, after Scutari & Nagarajan (2013).
 
-    If it were known which edges there are, all confidences were 0 or 1. Of all distributions of that kind the one is
-    taken that is nearest to the observed distribution, by the area between them; it has the share of edges that are
-    not there, and the threshold is the quantile of that share.
-
-    Parameters
-    ----------
-    joined : array
-        The confidence of every possible edge.
-
-    Examples
-    --------
-    >>> averaging_threshold(np.array([0.0, 0.02, 0.05, 0.1, 0.9, 1.0]))
-    0.9
+    If it were known which edges there are, all confidences were 0 or 1. Of all distributions of that kind the one
+    nearest to the observed distribution, by the area between them, has the share of edges that are not there; the
+    threshold is the quantile of that share.
     """
     values = np.unique(joined)
     steps = np.append(0.0, np.searchsorted(np.sort(joined), values, side="right") / joined.size)

@@ -339,21 +339,11 @@ class FittedParameters(Result):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowsOfFamily:
-    """The proportions of an attribute given its parents, for many estimates of their cells, and what smooths them.
+    """The proportions of an attribute given its parents, for many estimates of their cells, and what smooths them."""
 
-    Parameters
-    ----------
-    rows : SmoothedRows
-        As the cells have them.
-    margin : array, shape (tables, categories)
-        The attribute's own proportions, averaged with even ones.
-    weight : array, shape (tables,)
-        How many respondents these count for; none, where there are no parents.
-    """
-
-    rows: SmoothedRows
-    margin: FloatArray
-    weight: FloatArray
+    rows: SmoothedRows  # as the cells have them
+    margin: FloatArray  # own proportions averaged with even ones, shape (tables, categories)
+    weight: FloatArray  # in respondents, shape (tables,); 0 without parents
 
     @classmethod
     def of(cls, families: FamilyEstimates, place: int, estimates: FloatArray, weight: float | None) -> RowsOfFamily:
@@ -400,17 +390,7 @@ def _networks(
 
 
 def in_words(given: Mapping[str, Category]) -> str:
-    """Return the categories that are given as one text.
-
-    Parameters
-    ----------
-    given : mapping of str to category
-
-    Examples
-    --------
-    >>> in_words({"sex": "F", "car": True})
-    'sex = F, car = True'
-    """
+    """Return the given categories as one text, such as 'sex = F, car = True'."""
     return ", ".join(f"{name} = {category}" for name, category in given.items())
 
 

@@ -372,33 +372,19 @@ _HARDLY_EVER = 1e-3
 class LinearizedNetwork:
     """A network with parameters that are hardly smoothed, and those that differ from it in one row.
 
-    A probability in a network is linear in every row of its tables. So what it is if a row is sure of one category,
-    for all rows and categories, tells its derivatives; with those of the rows with respect to the cells it follows
-    what estimates of all cells deviate by. As derivatives with respect to the cells of a network's own distribution
-    add up to nothing there, adding those times the unbiased cells corrects for whatever was done to these.
-
-    Parameters
-    ----------
-    fitted : FittedParameters
-    places : tuple of int
-        The families that matter.
-    tables : tuple of array, shape (categories, rows)
-        The table of each, hardly smoothed.
+    A probability in a network is linear in every row of its tables. So its values where a row is sure of one category,
+    for all rows and categories, tell its derivatives; with those of the rows with respect to the cells it follows what
+    estimates of all cells deviate by. As derivatives with respect to the cells of a network's own distribution add up
+    to nothing there, adding those times the unbiased cells corrects for whatever was done to these.
     """
 
     fitted: FittedParameters
-    places: tuple[int, ...]
-    tables: tuple[FloatArray, ...]
+    places: tuple[int, ...]  # of the families that matter
+    tables: tuple[FloatArray, ...]  # of each, hardly smoothed, shape (categories, rows)
 
     @classmethod
     def of(cls, fitted: FittedParameters, relevant: Iterable[str]) -> LinearizedNetwork:
-        """Linearize the network of some attributes and all their ancestors.
-
-        Parameters
-        ----------
-        fitted : FittedParameters
-        relevant : iterable of str
-        """
+        """Linearize the network of these attributes, which must be with all their ancestors."""
         kept = set(relevant)
         places = tuple(place for place, one in enumerate(fitted.families.families) if one.attribute in kept)
         rows = (
@@ -409,7 +395,7 @@ class LinearizedNetwork:
 
     @property
     def families(self) -> list[Family]:
-        """The families that matter."""
+        """The families that matter to the query."""
         return [self.fitted.families.families[place] for place in self.places]
 
     @property
@@ -452,13 +438,7 @@ class LinearizedNetwork:
         return [np.arange(start, end) for start, end in pairwise(ends)]
 
     def quotients(self, joint: FloatArray) -> FiellerQuotient:
-        """Return the quotients of joint probabilities and their sum, as linear estimates.
-
-        Parameters
-        ----------
-        joint : array, shape (probabilities, 1 + cells)
-            In the networks of `changed`.
-        """
+        """Return joint probabilities in the networks of `changed` over their sum, as linear estimates of quotients."""
         scaled = joint / joint[:, 0].sum()
         influence = np.zeros((len(joint), len(self.fitted.families.covariance)))
         estimate = scaled[:, 0].copy()
@@ -472,12 +452,9 @@ class LinearizedNetwork:
         return FiellerQuotient(pair, np.moveaxis(covariance, -1, 0), 0.0, 1.0)
 
     def influences(self, joint: FloatArray) -> Iterator[FloatArray]:
-        """Yield what the cells of every family change in the probabilities, shape (probabilities, cells).
+        """Yield the derivatives of the probabilities in the cells of every family, shape (probabilities, cells).
 
-        Parameters
-        ----------
-        joint : array, shape (probabilities, 1 + cells)
-            In the networks of `changed`.
+        The joint probabilities, shape (probabilities, 1 + cells), are those in the networks of `changed`.
         """
         tables = {
             one.attribute: own.reshape(one.domain.shape) for one, own in zip(self.families, self.tables, strict=True)

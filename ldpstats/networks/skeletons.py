@@ -21,14 +21,8 @@ def chow_liu_tree(evidence: PairEvidence, constraints: EdgeConstraints, alpha: f
     """Return the edges of the maximum spanning tree (Chow & Liu 1968) whose pairs are significantly dependent.
 
     The weights are the information of the posterior mean given all pairs: a plug-in is inflated most where noise is
-    widest, and would prefer pairs with many cells. Of the tree those edges stay whose adjusted p-value is at most
-    alpha; see `PairEvidence.adjusted`. Required edges are in it, whatever their weight.
-
-    Parameters
-    ----------
-    evidence : PairEvidence
-    constraints : EdgeConstraints
-    alpha : float
+    widest, and would prefer pairs with many cells. Edges stay whose adjusted p-value is at most alpha, see
+    `PairEvidence.adjusted`, and required ones, whatever their weight.
     """
     carried = dict(zip(evidence.pairs, (evidence.adjusted <= alpha).tolist(), strict=True))
     tree = spanning_tree(evidence, constraints)
@@ -40,11 +34,6 @@ def spanning_tree(evidence: PairEvidence, constraints: EdgeConstraints) -> set[E
     """Return the edges of the maximum spanning tree, or forest, among those that constraints allow.
 
     Of equal weights the larger information comes first, then the smaller p-value, then the names.
-
-    Parameters
-    ----------
-    evidence : PairEvidence
-    constraints : EdgeConstraints
     """
     from networkx.utils import UnionFind
 
@@ -75,14 +64,8 @@ _STANDARD_ERRORS = 0.7
 def pruned_pairs(evidence: PairEvidence, constraints: EdgeConstraints, alpha: float) -> Structure:
     """Return the pairs that are significantly dependent among all (Bonferroni) and that no third attribute explains.
 
-    It goes past trees: a loop stays where its weakest edge is more than the path around it brings about.
-
-    Parameters
-    ----------
-    evidence : PairEvidence
-    constraints : EdgeConstraints
-        Required pairs stay, forbidden ones go; but they may explain others.
-    alpha : float
+    It goes past trees: a loop stays where its weakest edge is more than the path around it brings about. Required pairs
+    stay, forbidden ones go, but may explain others.
     """
     dependent = [
         pair
@@ -98,17 +81,10 @@ def explained_pairs(evidence: PairEvidence, dependent: Collection[Edge]) -> set[
     """Return the pairs that are the weakest of a triangle of dependent ones and not stronger than its path implies.
 
     Where b separates a from c, the ends share less than either of them shares with b (the data-processing inequality:
-    ARACNE, Margolin et al. 2006), and the interactions are B_ac = B_ab B_bc. In a triangle of dependent pairs, the
-    weakest is therefore compared with what the two others imply. With D the difference of the posterior means and V
-    its covariance, Σ D² − tr V estimates twice what the pair has beyond the path, in nats. The pair is explained unless
-    that is more than .005 nats by a standard error. (Without this comparison true loops would lose an edge
-    each, as in networks of proteins.)
-
-    Parameters
-    ----------
-    evidence : PairEvidence
-    dependent : collection of (str, str)
-        The pairs that may explain each other, in the order of the domain.
+    ARACNE, Margolin et al. 2006), and the interactions are B_ac = B_ab B_bc. With D the difference of the posterior
+    means of a weakest pair and of its path, and V its covariance, Σ D² − tr V estimates twice what the pair has beyond
+    the path, in nats. The pair is explained unless that is more than .005 nats by .7 standard errors. (Without this
+    comparison true loops would lose an edge each, as in networks of proteins.)
     """
     among = set(dependent)
     figures = zip(evidence.pairs, evidence.shrunken.tolist(), strict=True)
@@ -127,13 +103,6 @@ def explained_pairs(evidence: PairEvidence, dependent: Collection[Edge]) -> set[
 def stronger_paths(strength: Mapping[Edge, float]) -> Iterator[tuple[Edge, str]]:
     """Yield the weakest pair of every triangle, with the attribute that the two stronger ones join its ends by.
 
-    Parameters
-    ----------
-    strength : mapping
-        By pair, of those that may form triangles.
-
-    Examples
-    --------
     >>> list(stronger_paths({("a", "b"): 0.3, ("a", "c"): 0.1, ("b", "c"): 0.2, ("c", "d"): 0.4}))
     [(('a', 'c'), 'b')]
     """
@@ -172,15 +141,9 @@ SkeletonMethod: TypeAlias = Callable[[PairEvidence, EdgeConstraints, float], Str
 def tree_and_loops(evidence: PairEvidence, constraints: EdgeConstraints, alpha: float) -> Structure:
     """Return the edges of the tree together with the pairs that no path explains.
 
-    The tree's weights are compared with each other, so that its edges need less evidence each; what goes past it
-    must be significant among all pairs. Where all attributes are independent, there is any edge with a probability of
-    at most alpha.
-
-    Parameters
-    ----------
-    evidence : PairEvidence
-    constraints : EdgeConstraints
-    alpha : float
+    The tree's weights are compared with each other, so that its edges need less evidence each; what goes past it must
+    be significant among all pairs. Where all attributes are independent, there is any edge with a probability of at
+    most alpha.
     """
     parts = (method(evidence, constraints, alpha) for method in (chow_liu_tree, pruned_pairs))
     kept = {edge for part in parts for edge in part.edges}

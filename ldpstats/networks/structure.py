@@ -32,19 +32,11 @@ def graph_of(domain: Domain, edges: Iterable[Edge]) -> DiGraph[str]:
 
 @dataclass(frozen=True, slots=True)
 class EdgeConstraints:
-    """What is known about the edges before anyone is asked.
+    """What is known about the edges before anyone is asked."""
 
-    Parameters
-    ----------
-    required, forbidden : tuple of (str, str)
-        Pairs (from, to). A pair that is forbidden in both directions has no edge at all.
-    order : tuple of str
-        Attributes of which none depends on a later one, such as causes before effects; empty, or all of them.
-    """
-
-    required: tuple[Edge, ...] = ()
-    forbidden: tuple[Edge, ...] = ()
-    order: tuple[str, ...] = ()
+    required: tuple[Edge, ...] = ()  # pairs (from, to)
+    forbidden: tuple[Edge, ...] = ()  # pairs (from, to); in both directions there is no edge at all
+    order: tuple[str, ...] = ()  # no attribute depends on a later one; empty, or all of them
 
     def requires(self, one: str, other: str) -> bool:
         """Say whether there must be an edge between two attributes, whatever its direction."""
@@ -66,47 +58,24 @@ class EdgeConstraints:
 
 @dataclass(frozen=True, slots=True)
 class Separation:
-    """Why two attributes are not joined.
-
-    Parameters
-    ----------
-    pair : (str, str)
-    given : tuple of str
-        The attributes given which they were tested; none for the plain test of independence.
-    pvalue : float
-    power : float
-        Of this test, at its level, against the dependence that is worth an edge.
-    decided_by : {"evidence", "power"}
-        "evidence" if that dependence would have been seen; "power" if it might well have been missed, so that
-        nothing is known.
-    """
+    """Why two attributes are not joined: the test of their independence given others."""
 
     pair: Edge
-    given: tuple[str, ...]
+    given: tuple[str, ...]  # none for the plain test
     pvalue: Share
-    power: Share
+    power: Share  # at its level, against the dependence worth an edge
+    # by "power" that dependence might well have been missed, so that nothing is known
     decided_by: Literal["evidence", "power"]
 
 
 @dataclass(frozen=True, slots=True)
 class Structure:
-    """The edges that a search has found.
+    """The edges that a search has found."""
 
-    Parameters
-    ----------
-    edges : tuple of (str, str)
-        Without direction, each in the order of the domain, and in that order.
-    directed : tuple of (str, str)
-        Those of them whose direction the search itself decides, (from, to).
-    separations : tuple of Separation
-        The tests by which other pairs are left out, where the search makes any.
-    undecided : tuple of (str, str)
-        Those of the edges that a test did not show to be there, and that stay because it lacked power.
-    """
-
-    edges: tuple[Edge, ...]
-    directed: tuple[Edge, ...] = ()
-    separations: tuple[Separation, ...] = ()
+    edges: tuple[Edge, ...]  # without direction, in the order of the domain
+    directed: tuple[Edge, ...] = ()  # (from, to), where the search itself decides
+    separations: tuple[Separation, ...] = ()  # tests by which other pairs are left out, if any
+    # edges that a test did not show to be there, and that stay because it lacked power
     undecided: tuple[Edge, ...] = ()
 
 
@@ -116,27 +85,7 @@ NamedEdges: TypeAlias = Iterable[tuple[str, str]]
 def checked_constraints(
     domain: Domain, required: NamedEdges = (), forbidden: NamedEdges = (), order: Iterable[str] | None = None
 ) -> EdgeConstraints:
-    """Return constraints that some network can meet; others are refused, with the reason.
-
-    Parameters
-    ----------
-    domain : Domain
-        The attributes of the network.
-    required, forbidden : iterable of (str, str)
-        Pairs (from, to).
-    order : iterable of str, optional
-        All attributes, of which none depends on a later one.
-
-    Examples
-    --------
-    >>> domain = Domain({name: ["yes", "no"] for name in ("rain", "wet", "slip")})
-    >>> checked_constraints(domain, [("wet", "slip")], order=["rain", "wet", "slip"]).required
-    (('wet', 'slip'),)
-    >>> checked_constraints(domain, [("wet", "slip"), ("slip", "wet")])
-    Traceback (most recent call last):
-    ...
-    ldpstats.errors.LdpstatsError: required edges in a circle: wet → slip → wet. Allowed: edges that lead back nowhere.
-    """
+    """Return constraints that some network can meet; refuse others, with the reason."""
     ordered = _checked_order(domain, order)
     needed, excluded = _checked_edges(domain, required, "required"), _checked_edges(domain, forbidden, "forbidden")
     both = [edge for edge in needed if edge in excluded]
@@ -210,12 +159,7 @@ def _arrows(edges: Iterable[Edge]) -> str:
 
 
 def names_only(names: Sequence[str]) -> pd.DataFrame:
-    """Return a frame with a column for each attribute, and with the two rows that pgmpy asks for, in which is nothing.
-
-    Parameters
-    ----------
-    names : sequence of str
-    """
+    """Return a frame with a column for each attribute, and the two meaningless rows that pgmpy asks for."""
     return pd.DataFrame({name: ["no", "data"] for name in names})
 
 
@@ -226,18 +170,7 @@ def structure_of(
     separations: Collection[Separation] = (),
     undecided: Collection[frozenset[str]] = (),
 ) -> Structure:
-    """Return what was found in the order of the domain.
-
-    Parameters
-    ----------
-    domain : Domain
-    edges : collection of (str, str)
-        Either way.
-    directed : collection of (str, str)
-    separations : collection of Separation
-        In the order of the domain.
-    undecided : collection of frozenset of str
-    """
+    """Return a structure in the order of the domain; edges may come either way, separations in that order."""
     found, known = set(edges), set(directed)
     pairs = [pair for pair in combinations(domain.names, 2) if not found.isdisjoint((pair, pair[::-1]))]
     both = [edge for pair in pairs for edge in (pair, pair[::-1])]

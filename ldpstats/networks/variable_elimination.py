@@ -14,7 +14,7 @@ from ldpstats.limits import refuse_too_many_cells
 
 
 def with_ancestors(parents: Mapping[str, Sequence[str]], names: Iterable[str]) -> set[str]:
-    """Return some attributes, and all that they depend on: what does not lead to any of them sums to one."""
+    """Return attributes with all that they depend on: what leads to none of them sums to one."""
     found, waiting = set[str](), list(names)
     while waiting:
         found.add(name := waiting.pop())
@@ -28,17 +28,10 @@ def joint_probabilities(
     of: tuple[str, ...],
     given: Mapping[str, int] = MappingProxyType({}),
 ) -> FloatArray:
-    """Return the probabilities of attributes together with categories that are given, an axis for each attribute.
+    """Return the probabilities of attributes together with given categories, an axis for each attribute.
 
-    All others are summed out (Zhang & Poole 1994). The next one is always that which leaves the smallest table. Where
-    tables have a last axis for many networks, so has the result.
-
-    Examples
-    --------
-    >>> parents, step = {"a": (), "b": ("a",), "c": ("b",)}, np.array([[0.9, 0.2], [0.1, 0.8]])
-    >>> tables = {"a": np.array([0.5, 0.5]), "b": step, "c": step}
-    >>> joint_probabilities(parents, tables, ("c",)), joint_probabilities(parents, tables, ("c",), {"a": 0})
-    (array([0.585, 0.415]), array([0.415, 0.085]))
+    All others are summed out (Zhang & Poole 1994), next always the one that leaves the smallest table. Where tables
+    have a last axis for many networks, so has the result.
     """
     left: list[tuple[Sequence[str], FloatArray]] = []
     sizes: dict[str, int] = {}
