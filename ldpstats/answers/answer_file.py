@@ -29,32 +29,15 @@ _NAMES_FIRST = "The first line must name the questions: add such a line."
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AnswerFile:
-    """What is in a file of answers, before anything is made of it.
-
-    Parameters
-    ----------
-    name : str
-        Of the file, for messages.
-    columns : tuple of TextColumn
-    lines : array
-        For every row the line in which it ends; of a file without lines, the number of the row.
-    what : str
-        "line" or "row".
-    commas : bool
-        Whether fractions may be written with a comma.
-    missing : tuple of str
-        Cells that are no answer.
-    notes : tuple of str
-        What must be said about how it was read.
-    """
+    """An answer file as it was read: a text column per question, before any categories are made."""
 
     name: str
     columns: tuple[TextColumn, ...]
-    lines: NDArray[np.int64]
-    what: str
-    commas: bool
-    missing: tuple[str, ...]
-    notes: tuple[str, ...]
+    lines: NDArray[np.int64]  # per row, the line in which it ends; in Parquet, its number
+    what: str  # "line" or "row"
+    commas: bool  # whether fractions may have a decimal comma
+    missing: tuple[str, ...]  # cells that are no answer
+    notes: tuple[str, ...]  # how the file was read
     _places: dict[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -65,11 +48,10 @@ class AnswerFile:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the columns."""
+        """Names of the columns."""
         return tuple(column.name for column in self.columns)
 
     def __getitem__(self, name: str) -> TextColumn:
-        """Return the column of a name."""
         if name in self._places:
             return self.columns[self._places[name]]
         raise DomainError(
@@ -77,48 +59,32 @@ class AnswerFile:
         )
 
     def place(self, row: int) -> str:
-        """Say where a row stands.
-
-        Parameters
-        ----------
-        row : int
-        """
+        """Name where a row stands, such as "line 7", for messages."""
         return f"{self.what} {self.lines[row]}"
 
     def numbers(self, column: TextColumn) -> list[int | float | None]:
-        """Return the numbers that the texts of a column are.
-
-        Parameters
-        ----------
-        column : TextColumn
-        """
+        """Parse the different texts of a column as numbers; None for those that are none."""
         return numbers_in(column.texts, commas=self.commas)
 
     def frame(self) -> pd.DataFrame:
-        """Return all cells as texts."""
+        """Data frame of all cells, as categoricals of texts."""
         return pd.DataFrame({column.name: column.as_categorical() for column in self.columns})
 
 
 def read_answers(data: bytes, name: str, missing: Iterable[str] = MISSING) -> AnswerFile:
-    r"""Read a file with a row per respondent and a column per question.
+    """Read a CSV or Parquet file with a row per respondent and a column per question.
 
     Nothing is guessed silently: `notes` says what separates cells, which encoding was read, and what was renamed.
 
     Parameters
     ----------
     data : bytes
-        What is in the file: CSV in UTF-8, UTF-16 or Windows-1252 with commas, semicolons, tabs or vertical bars, also
-        packed by gzip; or Parquet.
+        CSV in UTF-8, UTF-16 or Windows-1252 with commas, semicolons, tabs or vertical bars, also packed by gzip; or
+        Parquet.
     name : str
-        What messages call it.
+        Of the file, for messages.
     missing : iterable of str
         Cells that are no answer; empty cells never are.
-
-    Examples
-    --------
-    >>> file = read_answers("sex;share\nF;0,5\nM;-\n".encode(), "a file")
-    >>> file.names, file["share"].texts, file.notes
-    (('sex', 'share'), ('0,5', '-'), ('a file: cells are separated by semicolons.',))
     """
     with enough_memory(name):
         return _read(data, name, tuple(dict.fromkeys(["", *missing])))
@@ -165,7 +131,7 @@ def _columns_of(records: CsvRows) -> tuple[list[Texts], NDArray[np.int64]]:
 
 
 def _named(read: Sequence[TextColumn], rows: int, file: str) -> tuple[tuple[TextColumn, ...], list[str]]:
-    """Return columns under different names: without a name are those of row numbers and those that are empty."""
+    """Give columns different names; unnamed row numbers, empty columns and copies are left out, with a note."""
     notes: list[str] = []
     known: dict[str, TextColumn] = {}
     for place, given in enumerate(read, start=1):
@@ -191,7 +157,7 @@ def _named(read: Sequence[TextColumn], rows: int, file: str) -> tuple[tuple[Text
 
 
 def _needs_no_name(column: TextColumn, rows: int) -> str:
-    """Say why a column without a name is left out, if it is."""
+    """Why an unnamed column is left out: it is empty or numbers the rows; else an empty string."""
     if column.texts == ("",):
         return "is empty, and was left out"
     for first in (0, 1):
@@ -201,7 +167,7 @@ def _needs_no_name(column: TextColumn, rows: int) -> str:
 
 
 def _refuse_without_names(columns: Collection[TextColumn], name: str) -> None:
-    """Refuse a file whose first line is a row like the others."""
+    """Refuse a file without a header, whose first line is a row of answers."""
     numbers = [
         one.name for one in columns if numbers_in([one.name], commas=True)[0] is not None and _holds_numbers(one)
     ]

@@ -20,22 +20,10 @@ _UNDER, _BETWEEN, _MORE = (
 
 
 def quantile_limits(numbers: Sequence[float], counts: Sequence[int], classes: int) -> list[float]:
-    """Return limits between classes of about equally many respondents, with three digits, or as many as it takes.
+    """Limits between classes of about equally many respondents, rounded to three digits, or to as many as it takes.
 
-    There are fewer classes where many respondents share a number, and none is empty.
-
-    Parameters
-    ----------
-    numbers : sequence of float
-        The different ones.
-    counts : sequence of int
-        How many respondents have each.
-    classes : int
-
-    Examples
-    --------
-    >>> quantile_limits(range(18, 90), [1] * 72, 4)
-    [36, 54, 72]
+    There are fewer classes where many respondents share a number, and none is empty. The numbers are different ones,
+    the counts their respondents.
     """
     order = np.argsort(np.array(numbers, dtype=float))
     values, below = np.array(numbers, dtype=float)[order], np.cumsum(np.array(counts)[order])
@@ -53,17 +41,9 @@ def quantile_limits(numbers: Sequence[float], counts: Sequence[int], classes: in
 
 
 def class_labels(limits: Sequence[float]) -> list[str]:
-    """Return the words for the classes between limits, which stand for themselves: `classes_of` reads them again.
+    """Labels of the classes between ascending limits, such as "18 to under 65", which `classes_of` reads again.
 
-    Parameters
-    ----------
-    limits : sequence of float
-        In ascending order; a number that is a limit belongs to the class above it.
-
-    Examples
-    --------
-    >>> class_labels([18, 65.5])
-    ['under 18', '18 to under 65.5', '65.5 or more']
+    A number that equals a limit belongs to the class above it.
     """
     shown = [(str(int(one)) if float(one).is_integer() else repr(float(one))) for one in limits]
     between = [f"{low} to under {high}" for low, high in pairwise(shown)]
@@ -71,19 +51,9 @@ def class_labels(limits: Sequence[float]) -> list[str]:
 
 
 def classes_of(numbers: Sequence[float | None], categories: Sequence[Category]) -> NDArray[np.int64]:
-    """Return the place of the one category in whose words each number falls; -1 where there is none, or more.
+    """Index of the category whose class contains each number; -1 where none does, or more than one.
 
-    Parameters
-    ----------
-    numbers : sequence
-        None is no number.
-    categories : sequence
-        Those that are no words of `class_labels` hold no number.
-
-    Examples
-    --------
-    >>> classes_of([17, 18, 70, None], ["(missing)", "under 18", "18 to under 65", "65 or more"])
-    array([ 1,  2,  3, -1])
+    Only categories in the words of `class_labels` are classes.
     """
     found = np.full(len(numbers), -1, dtype=np.int64)
     values = np.array([math.nan if number is None else number for number in numbers], dtype=float)
@@ -97,7 +67,7 @@ def classes_of(numbers: Sequence[float | None], categories: Sequence[Category]) 
 
 
 def _limits(category: Category) -> tuple[float, float]:
-    """Return the limits that the words of a class name; such that nothing is between them, if it names none."""
+    """Parse a class label to its limits [low, high); an empty interval for other words."""
     if isinstance(category, str):
         for words, place in ((_UNDER, (-math.inf, 0)), (_BETWEEN, (0, 1)), (_MORE, (0, math.inf))):
             if found := words.fullmatch(category):
@@ -114,7 +84,7 @@ def _float(text: str) -> float:
 
 
 def _rounded(number: float, digits: int) -> float:
-    """Return a number with so many digits, or all that stand before its point."""
+    """Round to significant digits, but keep all digits before the decimal point."""
     rounded = float(f"{number:.{digits}g}")
     whole = abs(number) >= 10 ** (digits - 1) or float(number).is_integer()
     return round(number) if whole and abs(number) < 1e15 else rounded

@@ -30,10 +30,10 @@ def coded_answers(
     substitutes: bool = False,
     counts: str | None = None,
 ) -> pd.DataFrame:
-    r"""Return a data frame of the answers as categories of a domain, for a protocol to ask.
+    """Code the answers of a file as categories of a domain, in a data frame for a protocol to ask.
 
-    A cell is the category that it is written as; a number is the category that equals it, or the class in whose words
-    it falls. Columns that the domain does not know stay as texts.
+    A cell is the category that it is written as; a number is the category that equals it, or the class that holds it.
+    Columns that the domain does not know stay as texts.
 
     Parameters
     ----------
@@ -45,15 +45,6 @@ def coded_answers(
         Whether the protocol lets random categories take the place of missing and unknown answers.
     counts : str, optional
         The column that says how many respondents a row stands for.
-
-    Examples
-    --------
-    >>> from ldpstats.answers import read_answers
-    >>> file = read_answers(b"sex,age\nF,17\nM,70\n", "a file")
-    >>> coded_answers(file, Domain({"sex": ["F", "M"], "age": ["under 18", "18 or more"]}))
-      sex         age
-    0   F    under 18
-    1   M  18 or more
     """
     columns: dict[str, Any] = {column.name: column.as_categorical() for column in file.columns}
     for name, categories in domain.categories.items():
@@ -72,7 +63,7 @@ def coded_answers(
 def _places(
     file: AnswerFile, column: TextColumn, categories: tuple[Category, ...], missing_as: str | None
 ) -> NDArray[np.int64]:
-    """Return for every text of a column the place of its category; -1 where there is none."""
+    """Index of the category of each different text of a column; -1 where there is none."""
     written = {str(category): place for place, category in enumerate(categories)}
     truths = {str(one).lower(): place for place, one in enumerate(categories) if isinstance(one, bool)}
     valued = {one: place for place, one in enumerate(categories) if not isinstance(one, (str, bool))}
@@ -96,7 +87,7 @@ def _places(
 def _refuse_others(
     file: AnswerFile, column: TextColumn, places: NDArray[np.int64], categories: tuple[Category, ...]
 ) -> None:
-    """Refuse texts that are no category, and then those that are no answer."""
+    """Refuse texts without a category; unknown ones are named before missing answers."""
     outside = np.flatnonzero((places < 0) & (column.counts > 0))
     if not outside.size:
         return
@@ -121,7 +112,7 @@ def _refuse_others(
 
 
 def _counted(file: AnswerFile, name: str) -> list[int | float | None]:
-    """Return how many respondents each row stands for; what is no whole number is refused by its line."""
+    """Read how many respondents each row stands for; what is no whole number is refused by its line."""
     column = file[name]
     numbers = file.numbers(column)
     wrong = [place for place, number in enumerate(numbers) if not isinstance(number, int) or number < 0]

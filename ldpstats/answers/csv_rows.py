@@ -23,16 +23,7 @@ Chunk = tuple[list[list[str]], list[int]]
 
 
 class CsvRows:
-    """The rows of a CSV file, of which the first one has names.
-
-    Parameters
-    ----------
-    text : str
-        The whole file.
-    separator : str
-    name : str
-        Of the file, for errors.
-    """
+    """Reader of a CSV text, a chunk of rows at a time; the first row has the names."""
 
     def __init__(self, text: str, separator: str, name: str) -> None:
         # a StringIO takes four bytes for every letter
@@ -42,7 +33,7 @@ class CsvRows:
         self.names = [cell.strip() for cell in first[0][0]] if first[0] else []
 
     def chunks(self) -> Iterator[Chunk]:
-        """Return all further rows, none of them empty or of another width."""
+        """Yield all further rows; empty lines are skipped, and rows of another width refused."""
         while True:
             rows, lines = self._take(_CHUNK)
             if not rows:
@@ -56,7 +47,7 @@ class CsvRows:
         return csv.reader(lines, delimiter=self._separator, strict=True)
 
     def _take(self, most: int) -> Chunk:
-        """Return up to so many further rows, none only at the end; empty lines are counted, and are none."""
+        """Read at most so many rows, none only at the end of the file; empty lines are counted and skipped."""
         reader = self._reader
         while True:
             try:
@@ -72,7 +63,7 @@ class CsvRows:
                 return [row for row, _ in kept], [line for _, line in kept]
 
     def _unreadable(self, error: csv.Error) -> LdpstatsError:
-        """Return the error of a row that cannot be read, which may end far below the line in which it begins."""
+        """Error for a row that cannot be parsed, by the line where it begins: parsing may end far below it."""
         again, line = self._opened(), 0
         with suppress(csv.Error):
             for _ in again:

@@ -54,14 +54,7 @@ _MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BO
 
 
 def unpacked(data: bytes, name: str) -> bytes:
-    """Return the bytes of a file as they were before gzip packed them; others as they are.
-
-    Parameters
-    ----------
-    data : bytes
-    name : str
-        Of the file, for errors.
-    """
+    """Decompress a file that gzip packed, refusing one that would fill the memory; other bytes stay as they are."""
     if not data.startswith(_GZIPPED):
         return data
     try:
@@ -76,16 +69,9 @@ def unpacked(data: bytes, name: str) -> bytes:
 
 
 def refuse_too_large_text(pieces: Iterable[bytes], name: str, most: int = LARGEST_ANSWERS) -> None:
-    """Refuse text that comes to more lines, cells or letters than can be held; Parquet only by its size.
+    """Refuse text of more bytes, lines or cells than can be held; Parquet only by its size.
 
-    Parameters
-    ----------
-    pieces : iterable of bytes
-        All of it.
-    name : str
-        Of the file, for errors.
-    most : int
-        More bytes are refused, but for a file of ordinary size.
+    More than `most` bytes are refused, too, unless the file is of ordinary size.
     """
     size, packed, text = 0, False, _Lengths(name)
     for piece in pieces:
@@ -106,18 +92,18 @@ def refuse_too_large_text(pieces: Iterable[bytes], name: str, most: int = LARGES
 
 
 class _Lengths:
-    """How long the lines of a text are, and how many cells they have at most, as far as it was read."""
+    """Numbers of line ends and separators read so far; long lines and too many cells are refused."""
 
     def __init__(self, name: str) -> None:
         self._name, self._unended, self._found = name, 0, np.zeros(len(_SEPARATING), dtype=np.int64)
 
     @property
     def lines(self) -> int:
-        """How many lines there are so far."""
+        """Number of lines so far."""
         return int(self._found[:2].max())
 
     def add(self, raw: NDArray[np.uint8]) -> None:
-        """Take further bytes; refuse a line that is too long, and too many cells."""
+        """Count in further bytes."""
         self._found += [np.count_nonzero(raw == one) for one in _SEPARATING]
         ends = (raw == _SEPARATING[0]) | (raw == _SEPARATING[1])
         first, last = (int(one.argmax()) if one.any() else len(raw) for one in (ends, ends[::-1]))
@@ -135,7 +121,7 @@ class _Lengths:
 
 
 def pieces_of(data: bytes) -> Iterator[bytes]:
-    """Return what is in the bytes of a file, a piece at a time, unpacked where gzip packed it in one part or more."""
+    """Yield the bytes of a file a piece at a time, decompressed where gzip packed it, in one part or more."""
     if not data.startswith(_GZIPPED):
         yield from (data[start : start + _PIECE] for start in range(0, len(data), _PIECE))
         return
@@ -156,20 +142,9 @@ def pieces_of(data: bytes) -> Iterator[bytes]:
 
 
 def text_of(data: bytes, name: str) -> tuple[str, list[str]]:
-    """Return the text in the bytes of a file, and what must be said about its encoding.
+    """Decode a file as UTF-8, UTF-16 or Windows-1252; return the text, and notes about its encoding.
 
-    Parameters
-    ----------
-    data : bytes
-    name : str
-        Of the file, for errors.
-
-    Examples
-    --------
-    >>> text_of("größer".encode("utf-16"), "a file")
-    ('größer', [])
-    >>> text_of("größer".encode("cp1252"), "a file")
-    ('größer', ['a file is not in UTF-8; its letters were read as those of Windows-1252 (Western European).'])
+    Files of other programs, such as Excel and SPSS, are refused with advice.
     """
     ends = data[:_SAMPLE] + data[-_SAMPLE:]  # an archive lists at its end what is in it
     for beginning, (what, advice) in _FOREIGN.items():
@@ -192,7 +167,7 @@ def text_of(data: bytes, name: str) -> tuple[str, list[str]]:
 
 
 def _unmarked(data: bytes) -> str:
-    """Return UTF-8, or UTF-16 where every other byte is zero, as in text of mostly Latin letters."""
+    """Detect UTF-16 without a byte order mark, by zeros in every other byte (mostly Latin letters); else UTF-8."""
     head = data[:_SAMPLE]
     even, odd = head[::2].count(0), head[1::2].count(0)
     if max(even, odd) * 2 > len(head) // 2 and min(even, odd) * 8 < len(head) // 2:

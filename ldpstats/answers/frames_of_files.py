@@ -19,7 +19,7 @@ def categorical_answers(
     cuts: Mapping[str, str] | None = None,
     missing: Iterable[str] = (),
 ) -> pd.DataFrame:
-    r"""Return the questions in a file of answers as a data frame of categories, a row per respondent.
+    """Return the questions in a file of answers as a data frame of categories, a row per respondent.
 
     Numbers of more than 30 values become four classes, missing answers the category "(missing)"; identifiers and free
     texts are left out. All that is said in `frame.attrs["notes"]`.
@@ -33,28 +33,7 @@ def categorical_answers(
     cuts : mapping of str to str, optional
         How to put the numbers of a column into classes: "5" makes five of about equal size, "18,65" has these limits.
     missing : iterable of str
-        Cells that are no answer; those that usually are none, if it is empty.
-
-    Returns
-    -------
-    DataFrame
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> rows = "\n".join(f"{'FM'[number % 2]},{number % 70}" for number in range(500))
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "answers.csv"
-    ...     _ = path.write_text(f"sex,age\n{rows}")
-    ...     people = categorical_answers(path, cuts={"age": "18,40"})
-    >>> people["age"].value_counts()
-    age
-    40 or more        210
-    18 to under 40    154
-    under 18          136
-    Name: count, dtype: int64
-    >>> people.attrs["notes"]
-    ["column 'age' has 70 different numbers, put into the classes under 18, 18 to under 40, 40 or more"]
+        Cells that are no answer; if empty, those that usually are none.
     """
     file = read_answers(bytes_of_file(path, LARGEST_ANSWERS), Path(path).name, tuple(missing) or MISSING)
     limits = {name: Cut.read(text) for name, text in (cuts or {}).items()}

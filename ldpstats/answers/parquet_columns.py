@@ -24,12 +24,7 @@ _SMALLER = "Write it in smaller row groups, by pandas' to_parquet or as CSV."
 
 
 def opened_parquet(data: bytes) -> ParquetFile:
-    """Return what reads a file of plain columns.
-
-    Parameters
-    ----------
-    data : bytes
-    """
+    """Open a Parquet file of plain columns, after a check of its footer, with texts dictionary-encoded."""
     from pyarrow.parquet import ParquetFile
 
     check_footer(io.BytesIO(data))
@@ -40,16 +35,10 @@ def opened_parquet(data: bytes) -> ParquetFile:
 
 
 def parquet_columns(file: ParquetFile, data: bytes, name: str) -> list[TextColumn]:
-    """Return all columns; what is missing there is an empty cell.
+    """Read all columns of a Parquet file as texts; nulls become empty cells.
 
-    Parameters
-    ----------
-    file : ParquetFile
-        As `opened_parquet` returns it, with columns of different names.
-    data : bytes
-        All of it.
-    name : str
-        Of the file, for errors.
+    The sizes of all pages are checked before anything is unpacked. The file is from `opened_parquet`, its column names
+    different.
     """
     found, kinds = file.metadata, list(file.schema)
     refuse_too_many(found.num_rows, len(kinds), name)
@@ -79,7 +68,7 @@ def parquet_columns(file: ParquetFile, data: bytes, name: str) -> list[TextColum
 
 
 def _rows(kind: Any, pages: list[Pages]) -> int:
-    """Return how many rows of a column are unpacked at once."""
+    """Number of rows of a column to decode at once, so that they take no more than a page may."""
     each = max(kind.length, *(one.densest for one in pages), 8.0)
     return int(max(1, min(_ROWS, LARGEST_PAGE // each)))
 
@@ -92,7 +81,7 @@ def _column(file: ParquetFile, groups: list[int], own: str, rows: int, name: str
 
 
 def _coded(values: Any, own: str, name: str) -> tuple[list[str], NDArray[np.int64]]:
-    """Return the different texts of a batch, and which of them stands in which row."""
+    """Different texts of a batch, and the index among them for each row."""
     import pyarrow as pa
 
     coded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
@@ -109,14 +98,14 @@ def _coded(values: Any, own: str, name: str) -> tuple[list[str], NDArray[np.int6
 
 
 def _text(cell: Any) -> str:
-    """Return a cell as CSV would have it; older programs write texts without saying that they are more than bytes."""
+    """Write a cell as CSV would; older programs store texts as bytes without saying that they are texts."""
     if cell is None or cell != cell:  # noqa: PLR0124  # NaN
         return ""
     return cell.decode(errors="backslashreplace") if isinstance(cell, bytes) else str(cell)
 
 
 def _refuse_long(different: Any, own: str, name: str) -> None:
-    """Refuse a text that is longer than any in CSV."""
+    """Refuse a text longer than CSV readers take."""
     import pyarrow as pa
     from pyarrow import compute
 

@@ -31,33 +31,14 @@ _TRUTHS = {"true": True, "false": False}
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """How the numbers of a column are put into classes.
+    """How the numbers of a column are put into classes."""
 
-    Parameters
-    ----------
-    classes : int
-        How many, of about equally many respondents each.
-    limits : tuple of float
-        Instead: where one class ends and the next one begins.
-    """
-
-    classes: int = USUAL_CLASSES
-    limits: tuple[float, ...] = ()
+    classes: int = USUAL_CLASSES  # of about equally many respondents each
+    limits: tuple[float, ...] = ()  # if given, where one class ends and the next one begins
 
     @classmethod
     def read(cls, text: str) -> Cut:
-        """Read a number of classes, or limits between them.
-
-        Parameters
-        ----------
-        text : str
-            Such as "5" for five classes, "18,65" for three with these limits, "65," for two.
-
-        Examples
-        --------
-        >>> Cut.read("5"), Cut.read("18,65")
-        (Cut(classes=5, limits=()), Cut(classes=4, limits=(18.0, 65.0)))
-        """
+        """Parse a number of classes such as "5", or limits: "18,65" for three classes, "65," for two."""
         parts = [part.strip() for part in text.split(",")]
         try:
             if len(parts) == 1 and 2 <= int(parts[0]) <= 1000:
@@ -79,32 +60,22 @@ class Cut:
 
 @dataclass(slots=True, eq=False)
 class Preparation:
-    """The domain of a file, and what became of its columns.
-
-    Parameters
-    ----------
-    categories : dict
-        Of every column that is a question.
-    left_out : dict
-        Why a column is none, by its name.
-    notes : list of str
-        What must be said about columns that are questions.
-    """
+    """The domain of a file, and what became of its columns."""
 
     categories: dict[str, list[Category]] = field(default_factory=dict)
-    left_out: dict[str, str] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
+    left_out: dict[str, str] = field(default_factory=dict)  # why columns are no questions, by their names
+    notes: list[str] = field(default_factory=list)  # about columns that are questions
 
     @property
     def domain(self) -> Domain:
-        """The questions with their categories."""
+        """Domain of the questions; refused if there is none."""
         if not self.categories:
             why = "; ".join(f"{name!r}: {words}" for name, words in list(self.left_out.items())[:4])
             raise DomainError(f"no column that is a question ({why})", "columns with a few categories each")
         return Domain(self.categories)
 
     def lines(self) -> list[str]:
-        """Return all that must be said, a line each."""
+        """All notes, and why columns are left out, a line each."""
         return [*self.notes, *(f"column {name!r} is left out: {why}" for name, why in self.left_out.items())]
 
 
@@ -117,9 +88,9 @@ def prepared(
     missing_as: str | None = None,
     counts: str | None = None,
 ) -> Preparation:
-    r"""Say which columns of a file are questions, with which categories.
+    """Choose the columns of a file that are questions, and their categories.
 
-    Left out, unless they are named, are columns without an answer or with one alone, identifiers, and those with more
+    Left out, unless they are named, are columns with fewer than two different answers, identifiers, and those with more
     than 30 different words or dates. So are more than 30 different numbers, unless classes are asked for.
 
     Parameters
@@ -134,17 +105,7 @@ def prepared(
     missing_as : str, optional
         The category to be made of missing answers, in columns that have some.
     counts : str, optional
-        A column that is none: it says how many respondents a row stands for.
-
-    Examples
-    --------
-    >>> from ldpstats.answers import read_answers
-    >>> rows = "\n".join(f"{number},{number % 90 + .5},{number % 2}" for number in range(1000))
-    >>> made = prepared(read_answers(f"id,age,sex\n{rows}".encode(), "a file"), classes=3)
-    >>> made.categories
-    {'age': ['under 30.5', '30.5 to under 60.5', '60.5 or more'], 'sex': [0, 1]}
-    >>> made.left_out
-    {'id': 'all 1,000 answers differ, as those of an identifier do'}
+        The column that says how many respondents a row stands for, which is no question.
     """
     wanted = dict(cuts or {})
     named = [*dict.fromkeys(columns)]
@@ -164,13 +125,7 @@ def prepared(
 
 
 def codes_in_words(file: AnswerFile, column: TextColumn) -> str:
-    """Say what is in a column that looks like codes for missing answers; nothing where nothing does.
-
-    Parameters
-    ----------
-    file : AnswerFile
-    column : TextColumn
-    """
+    """Warn that a column has what looks like codes for missing answers, such as 99 or -9; empty if it has none."""
     counts, numbers = column.counts, file.numbers(column)
     kept = [place for place, text in enumerate(column.texts) if text not in file.missing and counts[place]]
     texts = [column.texts[place] for place in kept]
@@ -188,15 +143,9 @@ def codes_in_words(file: AnswerFile, column: TextColumn) -> str:
 
 
 def refuse_counts(file: AnswerFile, questions: Iterable[str], cells: int) -> None:
-    """Refuse a file whose rows stand for more than one respondent, as far as that can be seen.
+    """Refuse a frequency table: a file whose rows seem to stand for more than one respondent each.
 
-    Parameters
-    ----------
-    file : AnswerFile
-    questions : iterable of str
-        The columns that are questions; not even these are, if they are called like counts.
-    cells : int
-        How many different rows are possible.
+    Questions whose names are those of counts may be counts, too. `cells` is how many different rows are possible.
     """
     others = [name for name in questions if not is_called_like_counts(name)]
     try:
@@ -210,7 +159,7 @@ def refuse_counts(file: AnswerFile, questions: Iterable[str], cells: int) -> Non
 
 
 def _looking_alike(texts: Iterable[str]) -> tuple[str, str] | None:
-    """Return two texts that are the same to the eye: a letter written in two ways, or a mark that is not seen."""
+    """Find two texts that look the same: Unicode variants, invisible characters or white space."""
     seen: dict[str, str] = {}
     for text in texts:
         letters = (one for one in normalize("NFC", text) if category(one) != "Cf")
@@ -222,7 +171,7 @@ def _looking_alike(texts: Iterable[str]) -> tuple[str, str] | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Question:
-    """A column, of which it is decided whether it is a question."""
+    """Decision whether a column is a question, and with which categories."""
 
     file: AnswerFile
     column: TextColumn
@@ -230,7 +179,7 @@ class _Question:
     missing_as: str | None
 
     def decide(self, cut: Cut | None, *, chosen: bool, wanted: bool) -> None:
-        """Put the column among the questions or those that are left out, and say what must be said."""
+        """Add the column to the questions or to those that are left out, with notes."""
         name, answered = self.column.name, self._answered
         numbers = [number for number, used in zip(self.file.numbers(self.column), answered, strict=True) if used]
         texts = [text for text, used in zip(self.column.texts, answered, strict=True) if used]
@@ -271,7 +220,7 @@ class _Question:
         self.made.notes.append(f"column {self.column.name!r} {words}")
 
     def _of_missing(self, categories: list[Category]) -> list[Category]:
-        """Return the category of missing answers, where there are some, and say what becomes of them."""
+        """The category of missing answers, if there are some and they get one; with a note."""
         if not self._missing:
             return []
         missing = f"has {self._missing:,} missing answers"
@@ -282,7 +231,7 @@ class _Question:
         return [] if self.missing_as in categories else [self.missing_as]
 
     def _why_not(self, numbers: Sequence[float | None], texts: list[str], counts: list[int]) -> str:
-        """Say why a column is no question, if it is none."""
+        """Why a column is no question; empty if it is one."""
         longest = max(map(len, texts))
         if longest > _LONGEST:
             return f"it has texts of up to {longest:,} letters"
@@ -306,7 +255,7 @@ class _Question:
 
     @staticmethod
     def _is_identifier(numbers: Sequence[float | None], counts: list[int]) -> bool:
-        """Say whether all of many answers differ, and are no measurement: these have fractions."""
+        """Whether more than 30 answers all differ and are no measurements, which have fractions."""
         measured = any(isinstance(number, float) for number in numbers) and None not in numbers
         return len(counts) > MANY and max(counts) == 1 and not measured
 
@@ -332,7 +281,7 @@ class _Question:
         return [*labels]
 
     def _categories(self, numbers: Sequence[float | None], texts: list[str]) -> list[Category]:
-        """Return the different answers: as numbers or truth values where all are, else as texts."""
+        """Different answers: as numbers or truth values where all are, else as texts."""
         given = [number for number in numbers if number is not None]
         if len(given) == len(texts):
             return sorted(set(given))

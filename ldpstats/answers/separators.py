@@ -14,17 +14,10 @@ _STATED = "sep="
 
 
 def separator_of(text: str) -> str:
-    r"""Return the separator that gives most lines as many cells as the first one; a comma where nothing separates.
-
-    Parameters
-    ----------
-    text : str
-        A whole file, with its line of names.
+    r"""Detect the separator that gives most lines as many cells as the first one; a comma where none does.
 
     Examples
     --------
-    >>> separator_of("sex;share\nF;0,5\nM;0,25\n")
-    ';'
     >>> separator_of('sex,note\nF,"yes; no; maybe"\n')
     ','
     """
@@ -34,12 +27,7 @@ def separator_of(text: str) -> str:
 
 
 def stated_separator(text: str) -> str | None:
-    """Return the separator that a first line such as `sep=;` states, as Excel writes and reads it.
-
-    Parameters
-    ----------
-    text : str
-    """
+    """Separator stated by a first line such as `sep=;`, as Excel writes it; None without one."""
     first = text[: len(_STATED) + 3].splitlines()[:1]
     stated = first[0][-1] if first and len(first[0]) == len(_STATED) + 1 and first[0].startswith(_STATED) else None
     if stated == '"':
@@ -48,7 +36,7 @@ def stated_separator(text: str) -> str | None:
 
 
 def _fit(text: str, separator: str) -> tuple[float, int]:
-    """Return the share of lines that have as many cells as the first one, and how many that are."""
+    """Share of lines with as many cells as the first one, and that number of cells."""
     sample = text[:_SAMPLE]
     try:
         rows = list(islice(filter(None, csv.reader(io.StringIO(sample, newline=""), delimiter=separator)), _ROWS))

@@ -21,106 +21,59 @@ _LARGEST = 1 << 53
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TextColumn:
-    """A column of a file, every cell as a text.
-
-    Parameters
-    ----------
-    name : str
-    texts : tuple of str
-        The different ones, without spaces around them, in the order in which they first occur.
-    codes : array
-        For every row the place of its text.
-    """
+    """A column of a file, every cell as a text."""
 
     name: str
-    texts: tuple[str, ...]
-    codes: NDArray[np.int64]
+    texts: tuple[str, ...]  # different, stripped, in order of first occurrence
+    codes: NDArray[np.int64]  # per row, the index of its text
 
     @classmethod
     def of(cls, name: str, raw: Sequence[str], codes: NDArray[np.int64]) -> TextColumn:
-        """Return the column without spaces around its texts.
-
-        Parameters
-        ----------
-        name : str
-        raw : sequence of str
-            The different texts as they stand there.
-        codes : array
-            For every row the place of its text.
-        """
+        """Make a column of its different texts and their codes, without spaces around the texts."""
         places: dict[str, int] = {}
         moved = [places.setdefault(text.strip(), len(places)) for text in raw]
         return cls(name, tuple(places), np.array(moved, dtype=np.int64)[codes] if moved else codes)
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        """How many rows have each text."""
+        """Number of rows with each text."""
         return np.bincount(self.codes, minlength=len(self.texts)).astype(np.int64)
 
     def first_row(self, places: Iterable[int]) -> int:
-        """Return the first row with one of some texts.
-
-        Parameters
-        ----------
-        places : iterable of int
-            Of the texts.
-        """
+        """Index of the first row with one of the texts at these indices."""
         return int(np.isin(self.codes, list(places)).argmax())
 
     def as_categorical(self) -> pd.Categorical:
-        """Return the column as pandas holds it."""
+        """The column as a pandas categorical."""
         return pd.Categorical.from_codes(self.codes, categories=pd.Index(self.texts, dtype=object))
 
 
 class Texts:
-    """The texts of a column while its rows are read, a chunk after the other."""
+    """Builder of a text column, whose rows are read a chunk at a time."""
 
     def __init__(self) -> None:
         self._places: dict[str, int] = {}
         self._codes: list[NDArray[np.int64]] = []
 
     def add(self, cells: Sequence[str]) -> None:
-        """Take the cells of further rows.
-
-        Parameters
-        ----------
-        cells : sequence of str
-        """
+        """Append the cells of further rows."""
         for text in dict.fromkeys(cells):
             self._places.setdefault(text, len(self._places))
         self._codes.append(np.fromiter(map(self._places.__getitem__, cells), np.int64, len(cells)))
 
     def add_coded(self, texts: Sequence[str], codes: NDArray[np.int64]) -> None:
-        """Take the cells of further rows, as their different texts and the place of its text for each.
-
-        Parameters
-        ----------
-        texts : sequence of str
-        codes : array of int
-        """
+        """Append further rows, given by their different texts and the index of its text for each row."""
         places = [self._places.setdefault(text, len(self._places)) for text in texts]
         self._codes.append(np.array(places, dtype=np.int64)[codes])
 
     def column(self, name: str) -> TextColumn:
-        """Return the column of all cells so far.
-
-        Parameters
-        ----------
-        name : str
-        """
+        """The column of all cells so far."""
         codes = np.concatenate(self._codes) if self._codes else np.empty(0, dtype=np.int64)
         return TextColumn.of(name, tuple(self._places), codes)
 
 
 def refuse_too_many(rows: int, columns: int, name: str) -> None:
-    """Refuse a file of more cells than can be held, before it is read.
-
-    Parameters
-    ----------
-    rows, columns : int
-    name : str
-        Of the file, for errors.
-    """
+    """Refuse a file of more cells or columns than can be held, before it is read."""
     if rows * columns > MOST_ANSWERS or columns > MOST_COLUMNS:
         raise LdpstatsError(
             f"{name} of {rows:,} rows and {columns:,} columns",
@@ -130,13 +83,9 @@ def refuse_too_many(rows: int, columns: int, name: str) -> None:
 
 
 def numbers_in(texts: Sequence[str], *, commas: bool) -> list[int | float | None]:
-    """Return the number that each text is; None for words, for codes such as 007, and for those too long to be one.
+    """Parse texts as numbers; None for words, for codes such as 007, and for numbers too long to be exact.
 
-    Parameters
-    ----------
-    texts : sequence of str
-    commas : bool
-        Whether fractions may be written with a comma: then they are, where that makes more of the texts numbers.
+    With `commas`, decimal commas are read where that makes more of the texts numbers.
 
     Examples
     --------

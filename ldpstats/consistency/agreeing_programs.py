@@ -32,10 +32,9 @@ _REPAIRED = 1e-6
 def nearest_agreeing(
     marginals: Sequence[Marginal], shared: Sequence[SharedQuantities], gamma: float
 ) -> list[FloatArray]:
-    """Return proper tables that agree on what they hold in common, with the least γ Σ |r| + (1 − γ) Σ r².
+    """Proper tables that agree on all they share, with the least γ Σ |r| + (1 − γ) Σ r², r = (x − π̂) / standard error.
 
-    Here r = (x − π̂) / standard error, over all cells of all tables. The estimates themselves do not agree, for they
-    are noisy: they enter by their distance only, and it is the fitted tables that must agree.
+    The estimates themselves do not agree, for they are noisy: they enter by their distance only.
     """
     from scipy.sparse import block_diag, csr_array, vstack
 
@@ -57,7 +56,7 @@ def nearest_agreeing(
 
 
 def _least_moves(equations: csr_array, values: FloatArray, least: FloatArray, gamma: float) -> FloatArray:
-    """Minimise γ Σ |u| + (1 − γ) Σ u² for A u = values and u ≥ least: by Clarabel, or by HiGHS if it is linear."""
+    """Minimize γ Σ |u| + (1 − γ) Σ u² for A u = values and u ≥ least: by Clarabel, or by HiGHS if it is linear."""
     import cvxpy
     from cvxpy.atoms.norm1 import norm1
     from cvxpy.atoms.sum_squares import sum_squares
@@ -80,10 +79,10 @@ def _least_moves(equations: csr_array, values: FloatArray, least: FloatArray, ga
 
 
 def _repaired(solution: Sequence[FloatArray], fit: AgreeingFit) -> list[FloatArray]:
-    """Make a solution proper, and agree to the last digits.
+    """Make a solution proper and agreeing to the last digits.
 
-    The linear fit makes it agree. Uniform tables agree and are positive: mixed with as little of them as it takes,
-    no cell is negative, and all still agree.
+    The linear fit makes it agree. Uniform tables agree and are positive: mixed with as little of them as it takes, no
+    cell is negative, and all still agree.
     """
     agreeing = fit.tables(solution)
     least = np.array([min(one.min(), 0.0) for one in agreeing])

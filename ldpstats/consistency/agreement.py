@@ -17,24 +17,16 @@ from ldpstats.tables.stacked import Cluster, Contribution, Stacked, shares, sum_
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SharedQuantities:
-    """What one table holds of the quantities that tables must agree on: sums of its cells, and which quantities.
+    """Sums of one table's cells that tables must agree on, and their indices among those of all tables."""
 
-    Parameters
-    ----------
-    sums : array of 0 and 1, shape (quantities of this table, cells)
-    places : array of int
-        Where these quantities stand among those of all tables; the total is the first of all.
-    """
-
-    sums: FloatArray
-    places: IntArray
+    sums: FloatArray  # 0 and 1, shape (quantities of this table, cells)
+    places: IntArray  # indices among those of all tables; the total is 0
 
 
 def shared_quantities(marginals: Sequence[Marginal]) -> list[SharedQuantities]:
-    """Return what every table holds of the total and of the marginals that stand in several tables.
+    """Linearly independent sums of each table's cells: the total, and the marginals that stand in several tables.
 
-    Of every marginal only those cells count in which no attribute has its first category: the others follow, by
-    subtraction, from these and from the smaller marginals. So no quantity of a table follows from its others.
+    Of a marginal only cells without any first category count: the others follow from these and from smaller marginals.
     """
     tables = Counter(frozenset(subset) for one in marginals for subset in _subsets(one.attributes))
     first: dict[Attributes, int] = {}
@@ -55,18 +47,12 @@ def shared_quantities(marginals: Sequence[Marginal]) -> list[SharedQuantities]:
 
 
 class AgreeingFit:
-    """Weighted least squares under the equations of agreement: cells may be negative, and all is linear.
+    """Generalized least squares under the equations of agreement: all is linear, and cells may be negative.
 
-    Each table tells of the common quantities, sums K of its cells, with the information F = (K W⁻¹ Kᵀ)⁻¹. What the
-    tables tell is pooled with these weights, the total being known. Then each table moves by W⁻¹ Kᵀ F (pooled − own).
-    That is x̂ = P π̂ + constant with P = I − W⁻¹Aᵀ(A W⁻¹Aᵀ)⁻¹A for all the equations A x = constant together; but the
-    matrix to invert has only as many rows as there are common quantities.
-
-    Parameters
-    ----------
-    marginals : sequence of Marginal
-    shared : sequence of SharedQuantities
-        What each of them shares with others.
+    Each table tells of the shared quantities, sums K of its cells, with the information F = (K W⁻¹ Kᵀ)⁻¹. These are
+    pooled with these weights, the total being known. Then each table moves by W⁻¹ Kᵀ F (pooled − own). That is
+    x̂ = P π̂ + constant with P = I − W⁻¹Aᵀ(A W⁻¹Aᵀ)⁻¹A for all the equations A x = constant together; but the matrix to
+    invert has only as many rows as there are shared quantities.
     """
 
     def __init__(self, marginals: Sequence[Marginal], shared: Sequence[SharedQuantities]) -> None:
@@ -80,7 +66,7 @@ class AgreeingFit:
         self._inverse[1:, 1:] = np.linalg.inv(information[1:, 1:])
 
     def tables(self, estimates: Sequence[FloatArray]) -> list[FloatArray]:
-        """Return the nearest tables that agree and have the total one."""
+        """The nearest tables that agree and have the total one."""
         sums = [own.sums @ estimate for own, estimate in zip(self._shared, estimates, strict=True)]
         weighted = np.zeros(len(self._inverse))
         for own, information, quantities in zip(self._shared, self._information, sums, strict=True):
@@ -92,11 +78,11 @@ class AgreeingFit:
 
     @property
     def bound(self) -> str:
-        """Why the covariances are upper bounds, in words; empty where they are known."""
+        """Why the covariances are upper bounds; empty where they are known."""
         return self._stacked.bound
 
     def covariances(self) -> list[FloatArray]:
-        """Return each table's covariance after the fit: its own errors enter directly, all through what is pooled."""
+        """Covariance of each fitted table: its own errors enter directly, those of all through what is pooled."""
         size = len(self._inverse)
         parts = [
             one.part(own.places, information @ own.sums)
@@ -122,9 +108,9 @@ class AgreeingFit:
         return stacked(self._marginals)
 
     def _add_slack(self, cluster: Cluster, parts: Sequence[Contribution], covariances: list[FloatArray]) -> None:
-        """Add what tables of a cluster may have in common beyond independence, at most, to the covariance of each.
+        """Add to each covariance the most that errors of a cluster's tables may have in common beyond independence.
 
-        What a table takes from the others in its cluster, and its own error, are two errors that may go together.
+        A table's own error, and what it takes from the others in its cluster, may go together.
         """
         size = len(self._inverse)
         influence = {one: self._inverse[:, parts[one].places] @ parts[one].matrix for one, _ in cluster}
@@ -148,7 +134,7 @@ class AgreeingFit:
             covariances[place] += sum(both, np.zeros_like(own_error)) - alone
 
     def _together(self, matrices: Sequence[FloatArray]) -> FloatArray:
-        """Add up the tables' matrices at the places of their quantities."""
+        """Add up the tables' matrices at the indices of their quantities."""
         size = 1 + max(int(own.places.max()) for own in self._shared)
         total = np.zeros((size, size))
         for own, matrix in zip(self._shared, matrices, strict=True):
@@ -157,6 +143,6 @@ class AgreeingFit:
 
 
 def _subsets(attributes: Attributes) -> Iterator[Attributes]:
-    """Yield all sets of the attributes, in an order of their own, beginning with the empty one."""
+    """All subsets of the sorted attributes, by size, the empty one first."""
     names = sorted(attributes)
     return (subset for size in range(len(names) + 1) for subset in combinations(names, size))

@@ -18,22 +18,12 @@ MOST_DIFFERENCES = 1500
 
 
 class Agreement(NamedTuple):
-    """The statistic of Hansen (1982), which is χ² where all tables are of one population and fit their channels.
-
-    Parameters
-    ----------
-    statistic : float
-    df : int
-        None, where nothing is shared.
-    pvalue : float
-    bound : str
-        Why the test is conservative, in words; empty where the covariance is known.
-    """
+    """Result of the test of Hansen (1982): χ² where all tables are of one population and fit their channels."""
 
     statistic: float
-    df: int
+    df: int  # 0 where nothing is shared
     pvalue: float
-    bound: str
+    bound: str  # why the test is conservative; empty where the covariance is known
 
 
 def agreement_of(marginals: Sequence[Marginal], shared: Sequence[SharedQuantities]) -> Agreement | None:
@@ -41,12 +31,6 @@ def agreement_of(marginals: Sequence[Marginal], shared: Sequence[SharedQuantitie
 
     Of independent tables with sums q_t of covariance S_t, the statistic is the least Σ (q_t − q)ᵀ S_t⁻¹ (q_t − q) over
     all q, which needs no covariance of all tables together. Of others it is dᵀ V⁻¹ d for all differences d.
-
-    Parameters
-    ----------
-    marginals : sequence of Marginal
-    shared : sequence of SharedQuantities
-        What each of them shares with others.
     """
     from scipy.stats import chi2
 
@@ -70,12 +54,7 @@ def agreement_of(marginals: Sequence[Marginal], shared: Sequence[SharedQuantitie
 
 
 def independent(joint: Stacked) -> bool:
-    """Say whether no two of several tables have anything in common.
-
-    Parameters
-    ----------
-    joint : Stacked
-    """
+    """Whether the errors of all tables are independent."""
     return not (joint.pairs or joint.counted or joint.clusters)
 
 
@@ -118,7 +97,7 @@ def _of_dependent(
 
 
 def _inverse(matrix: FloatArray, scale: float) -> tuple[FloatArray, int]:
-    """Return the inverse of a covariance of this scale where there is variance, and in how many directions there is."""
+    """Pseudoinverse of a covariance, in directions with variance relative to the scale, and its rank."""
     variances, directions = np.linalg.eigh(matrix)
     some = variances > _FLAT * scale
     kept = directions[:, some]

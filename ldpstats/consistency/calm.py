@@ -33,14 +33,12 @@ _MOST_TARGETS = 500_000
 
 
 def covering_groups(domain: Domain, size: int, cover: Cover = "pairs") -> tuple[Group, ...]:
-    """Return few groups of attributes in which every pair, or every triple, of attributes stands together.
+    """Find few groups of attributes such that every pair, or every triple, lies in one (a covering design).
 
-    These are the views of PriView (Qardaji, Yang & Li 2014), which takes them from tables of covering designs. There
-    a curator adds noise to each; under local privacy every respondent reports one of them.
-
-    They are found by a greedy search. Each group begins with the first pair (triple) that is missing and takes in the
-    attribute that adds most of the missing ones, as long as one adds any. For pairs the groups of
-    `views(..., cover="pairs")` are taken where they are fewer; they are made for few views of many groups each.
+    These are the views of PriView (Qardaji, Yang & Li 2014). There a curator adds noise to each; under local privacy
+    every respondent reports one of them. A greedy search begins each group with the first pair (triple) that is missing
+    and takes in the attribute that adds most of the missing ones. For pairs, `views(..., cover="pairs")` is taken where
+    it has fewer groups.
 
     Parameters
     ----------
@@ -48,14 +46,6 @@ def covering_groups(domain: Domain, size: int, cover: Cover = "pairs") -> tuple[
     size : int
         The attributes in a group; some groups may have fewer.
     cover : {"pairs", "triples"}
-
-    Examples
-    --------
-    >>> domain = Domain({name: ["yes", "no"] for name in "abcdefg"})
-    >>> covering_groups(domain, 4)[:3]
-    (('a', 'b', 'c', 'd'), ('a', 'e', 'f', 'g'), ('b', 'c', 'e', 'f'))
-    >>> len(covering_groups(domain, 3)), len(covering_groups(domain, 4, cover="triples"))
-    (7, 13)
     """
     names = checked_domain(domain).names
     if cover not in _HELD:
@@ -74,31 +64,9 @@ def covering_groups(domain: Domain, size: int, cover: Cover = "pairs") -> tuple[
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class CalmDesign(Result):
-    """Views, and how far tables of k attributes that are put together from their reports will be off.
+    """Views to collect, and the expected errors of tables of k attributes that are put together from their reports.
 
     All figures are means over all sets of k attributes.
-
-    Parameters
-    ----------
-    release : DesignProblem
-        What is to be collected, and for which tables.
-    views : tuple of tuples of str
-        Each respondent reports one of them.
-    made : str
-        How the views were found.
-    noise_error : float
-        The expected sum of the squared errors of a table's cells that comes from randomizing the answers.
-    sampling_error : float
-        The same that comes from the respondents of each view being a sample.
-    left_open : float
-        The share of a table's degrees of freedom that no view tells anything about. What is filled in there makes
-        the reconstruction error, whose size depends on the population.
-    covered : float
-        The share of the tables that stand in a view as a whole.
-    threshold : float
-        The noise and sampling error that was to be kept.
-    considered : tuple of CalmDesign
-        The designs that these views were chosen from.
     """
 
     _in_dict = (
@@ -107,14 +75,15 @@ class CalmDesign(Result):
     )
 
     release: DesignProblem
-    views: tuple[Group, ...] = field(repr=False)
-    made: str
-    noise_error: Amount
-    sampling_error: Amount
+    views: tuple[Group, ...] = field(repr=False)  # each respondent reports one of them
+    made: str  # how the views were found
+    noise_error: Amount  # expected squared error of a table, summed over its cells, by randomization
+    sampling_error: Amount  # the same, as each view has a sample of the respondents
+    # share of a table's degrees of freedom that no view tells: the reconstruction error depends on the population
     left_open: Share
-    covered: Share
-    threshold: Amount = math.nan
-    considered: tuple[CalmDesign, ...] = field(default=(), repr=False)
+    covered: Share  # share of the tables that lie in a view
+    threshold: Amount = math.nan  # of noise and sampling error together
+    considered: tuple[CalmDesign, ...] = field(default=(), repr=False)  # the designs to choose from
 
     @property
     def size(self) -> int:
@@ -123,7 +92,7 @@ class CalmDesign(Result):
 
     @property
     def number(self) -> int:
-        """How many views there are (the paper's m)."""
+        """Number of views (the paper's m)."""
         return len(self.views)
 
     @property
@@ -132,7 +101,7 @@ class CalmDesign(Result):
         return self.noise_error + self.sampling_error
 
     def protocol(self) -> SampledGroups:
-        """Return the protocol in which every respondent reports one of the views at full ε."""
+        """Protocol in which every respondent reports one of the views at full ε."""
         asked = self.release
         return SampledGroups(asked.domain, epsilon=asked.epsilon, mechanism=asked.mechanism, groups=self.views)
 
@@ -141,7 +110,7 @@ class CalmDesign(Result):
         return self.considered or (self,)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a row per design that was considered, and which one was chosen."""
+        """Data frame with a row per design that was considered, and which one was chosen."""
         rows = [
             {
                 "made": one.made,
@@ -159,7 +128,7 @@ class CalmDesign(Result):
 
     @property
     def headline(self) -> str:
-        """How many views there are, and what is to be expected of them."""
+        """Number of views, and the error to be expected."""
         return (
             f"{self.number} views of up to {self.size} attributes ({self.made}): expected squared error of a table of "
             f"{self.release.k} attributes {self.error:.2g} ({self.noise_error:.2g} noise, {self.sampling_error:.2g} "
@@ -167,7 +136,7 @@ class CalmDesign(Result):
         )
 
     def summary(self) -> Summary:
-        """Return the designs that were considered as a table that can be read aloud, and why these were chosen."""
+        """Table of the designs that were considered, and why these views were chosen."""
         asked, number = self.release, f"{self.number:,} {'view' if self.number == 1 else 'views'}"
         figures = [
             [f"{one.noise_error:.3g}", f"{one.sampling_error:.3g}", _percent(one.left_open), _percent(one.covered)]
@@ -208,15 +177,14 @@ def calm_views(
     respondent reports one view at full ε. Then the tables of the views are made consistent (`make_consistent`), and
     tables of k attributes are reconstructed from them by maximum entropy (`reconstruct`).
 
-    Three errors are balanced: larger views have more noise in them, more views have fewer respondents each
-    (sampling error), and what no view holds must be filled in (reconstruction error). The last one depends on the
-    population and cannot be known beforehand. So, as in CALM, as little as possible is left to it that keeps the
-    other two within a threshold. Where nothing keeps it, the views with the least error are taken.
+    Larger views have more noise, more views have fewer respondents each (sampling error), and what no view holds must
+    be filled in (reconstruction error). The last one depends on the population and cannot be known beforehand. So, as
+    in CALM, as little as possible is left to it that keeps the other two within a threshold. Where nothing keeps it,
+    the views with the least error are taken.
 
-    CALM is stated for attributes with two categories and one variance of its frequency oracle. Here every view V has
-    the cells of its own attributes, and T_V is the exact sum of their variances per report by its own mechanism, if
-    all are equally frequent (their share in the total, which is known, left out). With n/m respondents for each of m
-    views, the expected squared error of a table of the attributes A is
+    CALM is stated for two categories and one variance. Here every view V has its own cells, and T_V is the exact sum of
+    their variances per report by its own mechanism, if all are equally frequent (their share in the known total left
+    out). With n/m respondents for each of m views, the expected squared error of a table of the attributes A is
 
         Σ over S ⊆ A held by a view:  Π_{a∈S} (s_a − 1) / Π_{a∈A} s_a · 1 / Σ_{V ⊇ S} (n/m) / T_V
 
@@ -236,20 +204,11 @@ def calm_views(
     k : int
         The attributes of the tables that are wanted.
     mechanism : str
-        "auto" takes the one with the least variance for every view, out of all and so never worse than the better
-        of GRR and OLH, between which CALM chooses; or a name for all views.
+        "auto" takes the one with the least variance for every view, so never worse than the better of GRR and OLH,
+        between which CALM chooses; or a name for all views.
     threshold : float
         The noise and sampling error that a table may have, as a sum of squares over its cells. The default is a
         total variation of about .02 in a table of 20 cells.
-
-    Examples
-    --------
-    >>> domain = Domain({name: ["yes", "no"] for name in "abcdefgh"})
-    >>> design = calm_views(domain, n=100_000, epsilon=1.0)
-    >>> design.size, design.number
-    (3, 11)
-    >>> len(design.protocol().groups)
-    11
     """
     most, asked = real_number(threshold), DesignProblem(domain, n, epsilon, k, mechanism)
     if not 0 < most < math.inf:
@@ -264,13 +223,7 @@ def calm_views(
 
 @dataclass(frozen=True, slots=True)
 class DesignProblem:
-    """What is to be collected, and for which tables.
-
-    Parameters
-    ----------
-    domain, n, epsilon, k, mechanism
-        As in `calm_views`.
-    """
+    """Checked arguments of `calm_views`: what is to be collected, and for which tables."""
 
     domain: Domain
     n: int
@@ -317,7 +270,7 @@ class DesignProblem:
             yield f"{cover} covered", found
 
     def designed(self, made: str, groups: tuple[Group, ...]) -> CalmDesign:
-        """Return the errors that are to be expected of these views."""
+        """Work out the errors that are to be expected of these views."""
         precision = _InteractionVariances.by(self, groups)
         sizes, targets = np.array(self.domain.shape), _subsets(np.arange(len(self.domain)), self.k)
         cells = sizes[targets].prod(axis=1)
@@ -336,10 +289,10 @@ class DesignProblem:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _InteractionVariances:
-    """What views together tell about every set of up to k attributes: the variance of a degree of freedom.
+    """Variance per degree of freedom of every interaction of up to k attributes, as all views together tell it.
 
-    It is zero where no view holds the set, and stands in the unit of a table's total squared error; for every order
-    there is an array, in the order of `_rank`.
+    It is zero where no view holds the set, and in the unit of a table's total squared error; an array for every order,
+    in the order of `_rank`.
     """
 
     variance: list[FloatArray]
@@ -347,7 +300,7 @@ class _InteractionVariances:
 
     @classmethod
     def by(cls, release: DesignProblem, groups: tuple[Group, ...]) -> _InteractionVariances:
-        """Weigh the views by their precision, as least squares does."""
+        """Pool the views by their precision, as least squares does."""
         domain, orders = release.domain, range(release.k + 1)
         precision = [np.zeros(math.comb(len(domain), order)) for order in orders]
         sampled = [np.zeros_like(one) for one in precision]
@@ -365,9 +318,9 @@ class _InteractionVariances:
 
 @lru_cache(maxsize=4096)
 def _total_variance(name: str, cells: int, epsilon: float) -> float:
-    """Return the sum of the variances of equally frequent cells from one report, sampling alone having one.
+    """Sum of the variances of equally frequent cells from one report, sampling alone having one.
 
-    Every contrast of the cells counts with its mean variance; the total of all cells, which is known, does not.
+    Every contrast of the cells counts with its mean variance; their total, which is known, does not.
     """
     used = mechanism(best_name(cells, epsilon) if name == "auto" else name, k=cells, epsilon=epsilon)
     covariance = used.noise.covariance(np.full(cells, 1 / cells))
@@ -376,12 +329,12 @@ def _total_variance(name: str, cells: int, epsilon: float) -> float:
 
 
 def _subsets(members: IntArray, order: int) -> IntArray:
-    """Return all subsets of so many members, a row each, in the order of the members."""
+    """All subsets of so many members, a row each, in the order of the members."""
     return np.array(list(combinations(members.tolist(), order)), dtype=np.int64)
 
 
 def _rank(subsets: IntArray) -> IntArray:
-    """Return the place of each row of ascending numbers in the list of all such rows (combinatorial numbers)."""
+    """Index of each row of ascending numbers in the list of all such rows (combinatorial number system)."""
     from scipy.special import comb
 
     ranks: IntArray = comb(subsets, np.arange(1, subsets.shape[1] + 1)).round().sum(axis=1).astype(np.int64)
@@ -389,7 +342,7 @@ def _rank(subsets: IntArray) -> IntArray:
 
 
 def _greedy_cover(attributes: int, size: int, held: int) -> Iterator[list[int]]:
-    """Yield groups of up to `size` attributes until every set of `held` stands in one."""
+    """Yield groups of up to `size` attributes until every set of `held` attributes lies in one."""
     missing = np.ones((attributes,) * held, dtype=np.bool_)
     for first in combinations(range(attributes), held):
         if not missing[first]:

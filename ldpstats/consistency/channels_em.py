@@ -20,42 +20,19 @@ from ldpstats.tables import Table, pooled_blocks
 
 
 def most_likely_joint(tables: Iterable[Table], domain: Domain, target: Iterable[str]) -> Fitted:
-    """Find the proper frequencies of a target under which the reports of all the tables are most likely.
+    """Maximum likelihood by EM: proper frequencies of a target under which the reports of all tables are most likely.
 
     EM goes through all channels at once: a step multiplies the frequency of a cell c by Σ o_y Q(y|c) / μ_y over the
     outputs y of all blocks, o_y being their shares of the reports and μ_y their probabilities. It ends where no other
     frequencies can have a log-likelihood per report that is higher by 1e-10, and warns if it has to end before.
 
-    Tables of pairs tell nothing about interactions of three attributes. Then many frequencies are equally likely, and
-    EM ends at some of them (from the uniform table it tends to even ones, but accelerated it does not). So the
-    ones of maximum entropy are taken among all with the same answers to every question: see `proportionally_fitted`.
+    Where tables tell nothing about an interaction, many frequencies are equally likely. Accelerated EM may end at any,
+    so that those of maximum entropy with the same answers to every question are taken: see `proportionally_fitted`.
 
-    There is no covariance here. Where the blocks identify all cells, `maximum_likelihood(joint_blocks(...)[1])` gives
-    the same frequencies with theirs; where they do not, no covariance allows for what is not identified. Reports
-    count as independent of each other. If respondents are behind several tables, this is a composite likelihood.
-
-    Parameters
-    ----------
-    tables : iterable of Table
-        Those that share no attribute with the target are left out.
-    domain : Domain
-        All the attributes of the tables.
-    target : iterable of str
-        The attributes of the joint table.
-
-    Returns
-    -------
-    Fitted
-        With the frequencies of the target's cells, the last attribute varying fastest, and the iterations of EM.
-
-    Examples
-    --------
-    >>> from ldpstats import SampledGroups
-    >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"], "age": ["young", "old"]})
-    >>> people = np.array([0, 400, 0, 100, 100, 0, 400, 0])
-    >>> tables = SampledGroups(domain, epsilon=8.0, mechanism="grr").simulate(people, rng=1)
-    >>> most_likely_joint(tables, domain, ["car", "sex"]).frequencies.round(1)
-    array([0.4, 0.1, 0.1, 0.4])
+    There is no covariance here: none allows for what is not identified, and where all cells are,
+    `maximum_likelihood(joint_blocks(...)[1])` gives the same frequencies with theirs. Reports count as independent;
+    where respondents are behind several tables, this is a composite likelihood. Tables without an attribute of the
+    target are left out; the last attribute varies fastest.
     """
     common, blocks = joint_blocks(tables, domain, target)
     fitted = most_likely_even(blocks)
@@ -64,7 +41,7 @@ def most_likely_joint(tables: Iterable[Table], domain: Domain, target: Iterable[
 
 
 def most_likely_even(blocks: Sequence[Block]) -> Fitted:
-    """Find the frequencies under which blocks of one table are most likely, of maximum entropy among all such."""
+    """Maximum likelihood from blocks of one table; of maximum entropy among equally likely frequencies."""
     fitted, n = most_likely(blocks), sum(block.n for block in blocks)
     fitted.warn_unless_converged(n)
     questions = {block.question: block.classes for block in blocks}
@@ -75,20 +52,11 @@ def most_likely_even(blocks: Sequence[Block]) -> Fitted:
 
 
 def joint_blocks(tables: Iterable[Table], domain: Domain, target: Iterable[str]) -> tuple[Domain, list[Block]]:
-    """Return the attributes of one table that holds the target, and all blocks that tell about it as blocks of it.
+    """Attributes of a table that holds the target, and the blocks of all tables that tell about it, as blocks of it.
 
-    A block about some attributes of a table is one about the whole table, with a question that all cells answer
-    alike which agree in these attributes. Tables with further attributes are added up to the target where their
-    noise allows that (truth or fake); the others bring their further attributes into the common table.
-
-    Examples
-    --------
-    >>> from ldpstats import SampledGroups
-    >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
-    >>> tables = SampledGroups(domain, epsilon=1.0, k=1, mechanism="grr").simulate(np.array([30, 30, 10, 30]), rng=1)
-    >>> common, blocks = joint_blocks(tables, domain, ["sex", "car"])
-    >>> common.names, [block.question.classes for block in blocks]
-    (('sex', 'car'), [(0, 0, 1, 1), (0, 1, 0, 1)])
+    A block about some attributes becomes one about the whole table, with a question that all cells answer alike which
+    agree in these attributes. Tables with further attributes are added up to the target where their noise allows that
+    (truth or fake); the others bring their further attributes into the common table.
     """
     wanted = domain.project(target).names
     telling = [table for table in tables if table.n > 0 and not set(wanted).isdisjoint(table.attributes)]
@@ -122,7 +90,7 @@ def joint_blocks(tables: Iterable[Table], domain: Domain, target: Iterable[str])
 
 
 def _added_up(table: Table, attributes: Attributes) -> Sequence[Block]:
-    """Return the blocks of a table, added up to those of its attributes that are among these; else none."""
+    """Blocks of a table, added up to those of its attributes that are among these; none if that is impossible."""
     try:
         marginal = table.marginal(name for name in table.attributes if name in attributes)
     except NotIdentifiedError:  # reports that cannot be added up, and whose table has no estimate either
@@ -132,6 +100,6 @@ def _added_up(table: Table, attributes: Attributes) -> Sequence[Block]:
 
 
 def _about(common: Domain, question: Question) -> Question:
-    """Return a question about some attributes as one about the whole table."""
+    """A question about some attributes as one about the whole table."""
     cells = common.onto(question.attributes)
     return Question(common.names, common.shape, tuple(np.asarray(question.classes)[cells].tolist()))

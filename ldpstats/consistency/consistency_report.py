@@ -265,10 +265,10 @@ class ConsistencyReport(Result):
 
 
 class _Told(NamedTuple):
-    """What tables tell of some attributes: where they stand, and a row for each of them."""
+    """Estimates of the marginal of some attributes, a row per table that holds it."""
 
     attributes: Attributes
-    places: list[int]
+    places: list[int]  # indices of the tables
     before: FloatArray
     std_err: FloatArray
     after: FloatArray
@@ -276,7 +276,7 @@ class _Told(NamedTuple):
 
 
 def _told(marginals: Sequence[Marginal], after: Sequence[Table], domain: Domain) -> Iterator[_Told]:
-    """Yield what tables tell of every attribute, and of all attributes that several tables share."""
+    """Yield what tables tell of every attribute, and of every marginal that several tables share."""
     holders: dict[Attributes, list[int]] = {(name,): [] for name in domain.names}
     in_order = [[name for name in domain.names if name in one.attributes] for one in marginals]
     # whatever the order of the set
@@ -305,7 +305,7 @@ class _Apart(NamedTuple):
 
     @classmethod
     def of(cls, told: Sequence[_Told], names: Sequence[str], *, alone: bool) -> _Apart:
-        """Compare all tables that tell of the same attributes; tables that stand alone have independent errors."""
+        """Compare all tables about the same attributes; tables that stand `alone` have independent errors."""
         before, after, furthest, most = np.zeros(len(names)), np.zeros(len(names)), "", -1.0
         for one in (one for one in told if len(one.places) > 1):
             errors = one.std_err[:, None], one.std_err
@@ -325,7 +325,7 @@ class _Apart(NamedTuple):
 
 
 def _before(after: Sequence[Table], before: TableSet | None) -> list[Table]:
-    """Return the tables that others were made of, in the same order of attributes."""
+    """Tables as they were before they were made consistent, in the same order of attributes."""
     if before is None:
         others = [table.attributes for table in after if not isinstance(table.provenance, Consistent)]
         if others or not after:
@@ -347,7 +347,6 @@ def _before(after: Sequence[Table], before: TableSet | None) -> list[Table]:
 
 
 def _rows(marginals: Sequence[Marginal], after: Sequence[Table], apart: _Apart) -> Iterator[tuple[Any, ...]]:
-    """Yield the figures of every table."""
     for place, (one, table) in enumerate(zip(marginals, after, strict=True)):
         old, new = one.estimate, table.cells.estimate
         spread = np.sqrt(np.maximum(np.diagonal(one.covariance), 0))
@@ -369,7 +368,6 @@ def _rows(marginals: Sequence[Marginal], after: Sequence[Table], apart: _Apart) 
 
 
 def _margins(names: Sequence[str], told: Sequence[_Told]) -> Iterator[tuple[Any, ...]]:
-    """Yield what every table tells of the categories of its attributes."""
     for one in (one for one in told if len(one.attributes) == 1):
         for cell, category in enumerate(one.categories):
             for row, place in enumerate(one.places):
@@ -378,7 +376,6 @@ def _margins(names: Sequence[str], told: Sequence[_Told]) -> Iterator[tuple[Any,
 
 
 def _line(row: Any) -> list[str]:
-    """Return a row of the summary."""
     far = [f"{row.apart:.2f}", str(row.negative), f"{row.moved:.4f}", f"{row.moved_std_err:.2f}"]
     return [row.table, f"{row.n:,}", *far]
 

@@ -34,30 +34,20 @@ _WORDS = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LimitsOfTheFit:
-    """Intervals of the agreeing tables before the bound at zero: Student's, lest few reports promise too much.
+    """Intervals of the linear fit, before the bound at zero: Student's, lest few reports promise too much."""
 
-    Parameters
-    ----------
-    cells : Estimate
-        The linear fit, which is unbiased and may be negative.
-    df : int
-        One less than the reports that answered the least answered question of the table.
-    blocks : tuple of Block
-        The table's own reports: of cells that few of them name, what their number tells holds where nothing else does.
-    """
-
-    cells: Estimate
-    df: Count
-    blocks: tuple[Block, ...] = ()
+    cells: Estimate  # the linear fit: unbiased, and may be negative
+    df: Count  # reports to the table's least answered question, less one
+    blocks: tuple[Block, ...] = ()  # the table's own reports, which decide where few of them name a cell
     kind: ClassVar[str] = "Student's t, of the unbiased fit before the bound at zero; mid-p where own reports are few"
 
     @property
     def std_err(self) -> FloatArray:
-        """The standard errors of the linear fit."""
+        """Standard errors of the linear fit."""
         return self.cells.std_err
 
     def limits(self, alpha: float) -> FloatArray:
-        """Return pointwise intervals."""
+        """Pointwise intervals, shape (cells, 2)."""
         from scipy.stats import t
 
         margin = t.isf(alpha / 2, self.df) * self.cells.std_err
@@ -69,7 +59,7 @@ class LimitsOfTheFit:
         return among_proportions(centre, found)
 
     def summed(self, of_cell: IntArray, size: int) -> LimitsOfTheFit:
-        """Return those of sums of cells."""
+        """Limits of sums of cells, `of_cell` being the index of each cell's sum."""
         cells = self.cells.summed(of_cell, size)
         telling = [block for block in self.blocks if block.is_informative_about(of_cell, size)]
         sums = Domain({"sums": list(range(size))}) if telling else None
@@ -166,7 +156,7 @@ def _nearest(marginals: Sequence[Marginal], shared: Sequence[SharedQuantities], 
 
 
 def _shares(own: SharedQuantities) -> bool:
-    """Say whether a table has attributes in common with another, so that the respondents of both count."""
+    """Whether a table has attributes in common with another, so that the respondents of both count."""
     return own.places.size > 1
 
 

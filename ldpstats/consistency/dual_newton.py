@@ -19,49 +19,39 @@ _MOST_HALVINGS = 40
 
 
 class LogLinearPoint(NamedTuple):
-    """A log-linear distribution on the way to the limit.
-
-    Parameters
-    ----------
-    tau : float
-    weights : array, shape (terms,)
-    beliefs : Beliefs
-    means : array, shape (terms,)
-    spread : array, shape (terms, terms)
-        The covariance of the terms, which is the derivative of the means.
-    """
+    """A log-linear distribution, fitted with the weight τ on the entropy."""
 
     tau: float
     weights: FloatArray
     beliefs: Beliefs
     means: FloatArray
-    spread: FloatArray
+    spread: FloatArray  # covariance of the terms, the derivative of the means
 
     @classmethod
     def at(cls, weights: FloatArray, tau: float, terms: LogLinearTerms) -> LogLinearPoint:
-        """Work out the distribution with these weights."""
+        """The distribution with these weights of the terms."""
         beliefs = terms.tree.beliefs(terms.potentials(weights))
         return cls(tau, weights, beliefs, *terms.moments(beliefs))
 
     def gradient(self, known: EstimatedMeans) -> FloatArray:
-        """Return the gradient of the dual problem: what the means differ by from those that its minimum has."""
+        """Gradient of the dual problem: its means less η̂, plus τ V θ."""
         return self.means - known.means + self.tau * (known.inverse @ self.weights)
 
     def curvature(self, known: EstimatedMeans) -> FloatArray:
-        """Return the second derivatives of the dual problem."""
+        """Second derivatives (Hessian) of the dual problem."""
         return self.spread + self.tau * known.inverse
 
     def newton_step(self, known: EstimatedMeans) -> FloatArray:
-        """Return the step to where the gradient would vanish, were the curvature the same everywhere."""
+        """Newton's step of the dual problem."""
         return -solve_or_shortest(self.curvature(known), self.gradient(known))
 
 
 def with_entropy(
     terms: LogLinearTerms, known: EstimatedMeans, least: float, start: LogLinearPoint | None = None
 ) -> list[LogLinearPoint]:
-    """Return the minima of the dual problem as τ goes down by tenths to a least value, or as far as it gets.
+    """Minima of the dual problem as τ falls by tenths to a least value, or as far as Newton's method converges.
 
-    If a start is given, the least value of τ is tried at once.
+    From a `start`, the least value of τ is tried at once.
     """
     begin = _uniform(terms, known) if start is None else start._replace(tau=least)
     point, found = _minimum(begin, terms, known)
@@ -73,7 +63,7 @@ def with_entropy(
 
 
 def _uniform(terms: LogLinearTerms, known: EstimatedMeans) -> LogLinearPoint:
-    """Return the uniform distribution, with a τ to begin with."""
+    """The uniform distribution, with a τ to begin with."""
     uniform = LogLinearPoint.at(np.zeros(len(terms.levels)), 1.0, terms)
     # at a minimum the weights are the precision times what the means lack, over τ: none above one to begin with
     most = float(np.abs(known.precision @ (known.means - uniform.means)).max(initial=0.0))
@@ -81,7 +71,7 @@ def _uniform(terms: LogLinearTerms, known: EstimatedMeans) -> LogLinearPoint:
 
 
 def minimum_in_the_limit(terms: LogLinearTerms, known: EstimatedMeans) -> tuple[LogLinearPoint, bool]:
-    """Follow the minimum of the dual problem as τ goes to zero; say whether it converged."""
+    """Follow the minimum of the dual problem as τ goes to zero, and whether it converged."""
     last, found = _minimum(_uniform(terms, known), terms, known)
     for _ in progress(range(_DECADES), "maximizing the entropy", unit="step"):
         if not found:
@@ -94,7 +84,7 @@ def minimum_in_the_limit(terms: LogLinearTerms, known: EstimatedMeans) -> tuple[
 
 
 def _minimum(point: LogLinearPoint, terms: LogLinearTerms, known: EstimatedMeans) -> tuple[LogLinearPoint, bool]:
-    """Minimise the dual problem by Newton's method; say whether it succeeded.
+    """Minimize the dual problem by Newton's method, and say whether that succeeded.
 
     The means are then as near to those of the minimum as the gradient is short: they are what the minimum would have
     if the gradient were added to η̂, and they never move farther than η̂ does (Moreau 1965: a proximal map).
@@ -111,7 +101,7 @@ def _minimum(point: LogLinearPoint, terms: LogLinearTerms, known: EstimatedMeans
 
 
 def _step_length(point: LogLinearPoint, step: FloatArray, terms: LogLinearTerms, known: EstimatedMeans) -> float:
-    """Halve a step until it brings down the dual problem's value about as its slope promises (Armijo 1966)."""
+    """Line search: halve a step until the dual problem falls by about what its slope promises (Armijo 1966)."""
 
     def value(weights: FloatArray) -> float:
         penalty = point.tau / 2 * float(weights @ known.inverse @ weights)

@@ -19,31 +19,17 @@ _PROBABILITY = 1e-5
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EstimatedMeans:
-    """What noisy marginals tell of the means of terms: weighted least squares, every cell by its precision.
+    """Weighted least squares for the means of log-linear terms (sufficient statistics) from noisy marginals."""
 
-    Parameters
-    ----------
-    means : array, shape (terms,)
-        The estimates, which need not be those of any distribution.
-    precision : array, shape (terms, terms)
-        The curvature of the misfit.
-    inverse : array, shape (terms, terms)
-        Its inverse.
-    contributions : tuple of Contribution
-        What every marginal adds to the equations, precision · means.
-    errors : Stacked
-        What the marginals' errors have to do with each other.
-    """
-
-    means: FloatArray
-    precision: FloatArray
-    inverse: FloatArray
-    contributions: tuple[Contribution, ...]
-    errors: Stacked
+    means: FloatArray  # need not be those of any distribution
+    precision: FloatArray  # curvature of the misfit
+    inverse: FloatArray  # of the precision
+    contributions: tuple[Contribution, ...]  # of each marginal to precision · means
+    errors: Stacked  # dependence of the marginals
 
     @classmethod
     def pooled(cls, terms: LogLinearTerms, marginals: Iterable[Marginal]) -> EstimatedMeans:
-        """Pool marginals of the groups of the terms."""
+        """Estimate the means from marginals of the groups of the terms."""
         given = list(marginals)
         precision, seen = equations(terms, given)
         inverse = np.linalg.inv(precision)
@@ -55,16 +41,16 @@ class EstimatedMeans:
 
     @property
     def bound(self) -> str:
-        """Why covariances are upper bounds, in words; empty where they are known."""
+        """Why covariances are upper bounds; empty where they are known."""
         return self.errors.bound
 
     @property
     def covariance(self) -> FloatArray:
-        """The covariance of the estimates, with that of the cells within a marginal."""
+        """Covariance of the estimates."""
         return self.covariance_of(np.eye(len(self.means)))
 
     def covariance_of(self, sums: FloatArray) -> FloatArray:
-        """Return the covariance of sums of the estimates, shape (sums, terms)."""
+        """Covariance of sums of the estimates, whose coefficients have shape (sums, terms)."""
         weights, many = sums @ self.inverse, len(self.means)
         if not self.errors.clusters:
             return weights @ self.errors.covariance_of(self.contributions, many) @ weights.T
@@ -73,17 +59,17 @@ class EstimatedMeans:
         return self.errors.covariance_of(parts, len(sums))
 
     def length(self, difference: FloatArray) -> float:
-        """Return the length of a difference of means in standard errors."""
+        """Length of a difference of means, in standard errors."""
         return math.sqrt(max(float(difference @ self.precision @ difference), 0.0))
 
     def negligible(self, difference: FloatArray, means: FloatArray) -> bool:
-        """Say whether such a difference from some means does not matter."""
+        """Whether a change of these means is below 1e-4 standard errors (of their misfit, if more), and 1e-5 each."""
         far = max(1.0, self.length(means - self.means))
         return self.length(difference) <= _STANDARD_ERRORS * far and bool(np.all(np.abs(difference) <= _PROBABILITY))
 
 
 def equations(terms: LogLinearTerms, marginals: Iterable[Marginal]) -> tuple[FloatArray, FloatArray]:
-    """Return the normal equations for the means of the terms: precision · means = what was seen."""
+    """Normal equations for the means of the terms: the matrix (precision), and the right-hand side."""
     many = len(terms.levels)
     precision, seen = np.zeros((many, many)), np.zeros(many)
     for one in marginals:
@@ -95,7 +81,7 @@ def equations(terms: LogLinearTerms, marginals: Iterable[Marginal]) -> tuple[Flo
 
 
 def misfit(terms: LogLinearTerms, marginals: Iterable[Marginal], means: FloatArray) -> float:
-    """Return half the squared deviations of the cells from all marginals, over their variances."""
+    """Half the sum of squared deviations of the cells from all marginals, over their variances."""
     total = 0.0
     for one in marginals:
         constant, slopes = cells_from_means(one.shape)

@@ -18,34 +18,16 @@ from ldpstats.errors import LdpstatsError, one_line
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JunctionTree:
-    """Cliques of attributes, so joined that all cliques with an attribute are connected.
+    """Cliques joined into a tree in which all cliques with an attribute are connected (running intersection)."""
 
-    Parameters
-    ----------
-    sizes : mapping of str to int
-        The number of categories of every attribute. Its order is that of the axes of every clique's table.
-    cliques : tuple of tuple of str
-        The root first; a clique is followed by its descendants before any other.
-    parents : tuple of int
-        The place of each clique's parent; -1 for the root.
-    separators : tuple of tuple of str
-        What each clique shares with its parent; nothing for the root, and between parts that share nothing.
-
-    Examples
-    --------
-    >>> tree = JunctionTree.of([("a", "b"), ("b", "c"), ("c", "d")], {"a": 2, "b": 3, "c": 2, "d": 5})
-    >>> tree.cliques, tree.separators, tree.cells
-    ((('a', 'b'), ('b', 'c'), ('c', 'd')), ((), ('b',), ('c',)), 22)
-    """
-
-    sizes: Mapping[str, int]
-    cliques: tuple[Attributes, ...]
-    parents: tuple[int, ...]
-    separators: tuple[Attributes, ...]
+    sizes: Mapping[str, int]  # numbers of categories; their order is that of the axes of all tables
+    cliques: tuple[Attributes, ...]  # the root first, and each followed by all its descendants
+    parents: tuple[int, ...]  # index of each clique's parent; -1 for the root
+    separators: tuple[Attributes, ...]  # shared with the parent; empty for the root and between unconnected parts
 
     @classmethod
     def of(cls, groups: Iterable[Collection[str]], sizes: Mapping[str, int]) -> JunctionTree:
-        """Join cliques that hold every group and are made by filling in few links."""
+        """Triangulate the graph of the groups by few further links (min-fill), and join its cliques."""
         import networkx as nx
 
         cliques = _filled_cliques(groups, list(sizes))
@@ -63,43 +45,32 @@ class JunctionTree:
 
     @property
     def cells(self) -> int:
-        """The number of cells of the tables of all cliques: what the tree costs, known before any is formed."""
+        """Number of cells of all cliques' tables: what the tree costs, known before any is formed."""
         return sum(math.prod(self.shape(clique)) for clique in self.cliques)
 
     def shape(self, attributes: Iterable[str]) -> tuple[int, ...]:
-        """Return the shape of the table of some attributes."""
+        """Shape of the table of some attributes."""
         return tuple(self.sizes[name] for name in attributes)
 
     def children(self, place: int) -> list[int]:
-        """Return the places of a clique's children."""
+        """Indices of a clique's children."""
         return [child for child, parent in enumerate(self.parents) if parent == place]
 
     def holder(self, attributes: Iterable[str]) -> int | None:
-        """Return the place of a smallest clique with all the attributes, if there is any."""
+        """Index of a smallest clique with all the attributes; None if there is none."""
         wanted = set(attributes)
         found = [place for place, clique in enumerate(self.cliques) if wanted <= set(clique)]
         return min(found, key=lambda place: math.prod(self.shape(self.cliques[place])), default=None)
 
     def log_total(self, potentials: Sequence[FloatArray]) -> float:
-        """Return the logarithm of the sum of exp(Σ potentials) over all cells of the joint table."""
+        """Logarithm of the sum of exp(Σ potentials) over all cells of the joint table (log-partition function)."""
         return float(_log_sum(self._gathered(potentials)[0], self.cliques[0], ()))
 
     def beliefs(self, potentials: Sequence[FloatArray]) -> Beliefs:
-        """Return what the distribution in proportion to exp(Σ potentials) says of every clique.
+        """Marginals of all cliques under the distribution in proportion to exp(Σ potentials).
 
-        Parameters
-        ----------
-        potentials : sequence of array
-            A finite table for every clique, in their order. The values may be large: sums are taken of logarithms,
-            and each clique's probabilities are those given its parent, times the parent's own.
-
-        Examples
-        --------
-        >>> tree = JunctionTree.of([("a", "b"), ("b", "c")], {"a": 2, "b": 2, "c": 2})
-        >>> beliefs = tree.beliefs([np.log([[4.0, 1.0], [1.0, 4.0]]), np.log([[4.0, 1.0], [1.0, 4.0]])])
-        >>> beliefs.marginal(("a", "c"))
-        array([[0.34, 0.16],
-               [0.16, 0.34]])
+        There is a finite potential for every clique. It may be large: sums are taken of logarithms, and each clique's
+        probabilities are those given its parent, times the parent's own.
         """
         tables: list[FloatArray] = []
         for place, logs in enumerate(self._gathered(potentials)):
@@ -135,33 +106,26 @@ class Factor(NamedTuple):
         return Factor(left, self.table.sum(axis=_others(self.attributes, left)))
 
     def times(self, other: Factor, order: Iterable[str]) -> Factor:
-        """Multiply two tables where they agree in what they share; the axes of all have one order."""
+        """Multiply two tables where they agree in what they share; axes stand in `order`."""
         names = tuple(name for name in order if name in self.attributes or name in other.attributes)
         one, two = (_spread(factor.table, factor.attributes, names) for factor in (self, other))
         return Factor(names, one * two)
 
     def given(self, known: Attributes) -> Factor:
-        """Divide by the sums over all but the known attributes; where these are zero, so is the result."""
+        """Condition on the known attributes: divide by the sums over all others; zero where these are zero."""
         sums = _spread(self.summed(known).table, known, self.attributes)
         return self._replace(table=np.divide(self.table, sums, out=np.zeros_like(self.table), where=sums > 0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Beliefs:
-    """The probabilities of a distribution, clique by clique.
-
-    Parameters
-    ----------
-    tree : JunctionTree
-    tables : tuple of array
-        The marginal of every clique, its axes in the clique's order.
-    """
+    """Marginals of all cliques of a junction tree, axes in the clique's order."""
 
     tree: JunctionTree
     tables: tuple[FloatArray, ...]
 
     def marginal(self, attributes: Iterable[str]) -> FloatArray:
-        """Return the table of any of the attributes, in the order in which they are given; see `JunctionTree.beliefs`.
+        """Marginal of any attributes, in the order in which they are given.
 
         They need not lie in one clique: what stands between them is summed out along the tree.
         """
@@ -191,7 +155,7 @@ class Beliefs:
 
 
 def _filled_cliques(groups: Iterable[Collection[str]], names: Sequence[str]) -> list[Attributes]:
-    """Return the largest cliques once links are filled in, at each step for an attribute that needs fewest."""
+    """Maximal cliques of the triangulated graph (min-fill heuristic)."""
     import networkx as nx
     from networkx.algorithms.approximation import treewidth_min_fill_in
 
@@ -211,7 +175,7 @@ def _others(attributes: Attributes, kept: Collection[str]) -> tuple[int, ...]:
 
 
 def _log_sum(logs: FloatArray, attributes: Attributes, kept: Collection[str]) -> FloatArray:
-    """Return the logarithm of the sums over all axes but those of some attributes."""
+    """Logarithm of the sums of exp over all axes but those of some attributes."""
     axes = _others(attributes, kept)
     top = logs.max(axis=axes, keepdims=True)
     total: FloatArray = np.log(np.exp(logs - top).sum(axis=axes)) + top.squeeze(axes)
@@ -219,5 +183,5 @@ def _log_sum(logs: FloatArray, attributes: Attributes, kept: Collection[str]) ->
 
 
 def _spread(table: FloatArray, attributes: Attributes, over: Attributes) -> FloatArray:
-    """Give a table the axes of more attributes, along which it is constant."""
+    """Give a table the axes of more attributes, for broadcasting."""
     return table[tuple(slice(None) if name in attributes else np.newaxis for name in over)]

@@ -28,40 +28,20 @@ def fitted_joint(
     method: str = "l2",
     gamma: float = 0.5,
 ) -> FloatArray:
-    """Return the flat table that violates the marginals least and, among all such tables, has the smallest norm.
+    """The flat table that violates the marginals least and, among all such tables, has the smallest norm.
 
     Noisy marginals contradict one another, so that a table with all of them, as Imran & Meo (2024, Section 4.3) ask
     for, does not exist. Their problem is therefore solved in two steps, over the proper tables p (p ≥ 0, Σ p = 1).
 
     1. Find the least violation. With M_t p the marginal t of p, π̂_t its estimate and σ_t² the mean variance of the
-       cells of π̂_t, the residuals r = (M_t p − π̂_t) / σ_t of all the marginals together count as Σ r² by "l2", as
-       Σ |r| by "l1", and as γ Σ |r| + (1 − γ) Σ r² by "elastic-net". (No marginal counts as more than a hundred times
-       as precise as another.)
-    2. Of the tables that violate no more than that, take the one with the least Σ p², which is also the nearest to
-       the uniform table. There is only one.
-
-    All tables of the second step have the same marginals M_t p wherever squares count. Where absolute values alone
-    do, different marginals may violate equally much; the norm is then the least over all of them, so that the result
-    depends neither on the solver nor on the order of anything.
+       cells of π̂_t, the residuals r = (M_t p − π̂_t) / σ_t of all marginals together count as Σ r² by "l2", as Σ |r|
+       by "l1", and as γ Σ |r| + (1 − γ) Σ r² by "elastic-net". No marginal counts as more than a hundred times as
+       precise as another.
+    2. Of the tables that violate no more than that, take the one with the least Σ p². There is only one, so that the
+       result depends neither on the solver nor on the order of anything.
 
     The smallest norm spreads what no marginal tells, which invents interactions: where there is little noise, the
-    table of maximum entropy with the same marginals (`most_even`) is much nearer to the truth.
-
-    Parameters
-    ----------
-    marginals : iterable of Marginal
-        Each is added up to the target first.
-    target : Domain
-    method : {"l2", "l1", "elastic-net"}
-    gamma : float
-        The share γ of the absolute values in "elastic-net", from 0 to 1.
-
-    Examples
-    --------
-    >>> sex = Marginal(("sex",), (2,), np.array([0.6, 0.4]), np.eye(2) / 100, 100)
-    >>> car = Marginal(("car",), (2,), np.array([0.7, 0.3]), np.eye(2) / 100, 100)
-    >>> fitted_joint([sex, car], Domain({"sex": ["F", "M"], "car": ["yes", "no"]})).round(3)
-    array([0.4, 0.2, 0.3, 0.1])
+    table of maximum entropy with the same marginals (`proportionally_fitted`) is much nearer to the truth.
     """
     share = absolute_share(method, gamma)
     data = StandardizedResiduals.of(overlapping(marginals, target), target)
@@ -70,12 +50,10 @@ def fitted_joint(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StandardizedResiduals:
-    """What the marginals of a table miss, in standard errors: (`matrix` @ table - `observed`) / `unit`.
+    """Residuals of marginals in standard errors, as (`matrix` @ table - `observed`) / `unit`.
 
-    `scales` is what the marginals' estimates are multiplied by, one behind the other.
-
-    The unit is the standard error of the most precise marginal. So the numbers that a solver sees are of the size of
-    proportions, which its tolerances are made for.
+    `scales` is what the marginals' estimates are multiplied by. The unit is the standard error of the most precise
+    marginal, so that the numbers that a solver sees are of the size of proportions, which its tolerances are made for.
     """
 
     matrix: Any  # sparse
@@ -85,7 +63,7 @@ class StandardizedResiduals:
 
     @classmethod
     def of(cls, marginals: Sequence[Marginal], target: Domain) -> StandardizedResiduals:
-        """Put the marginals one behind the other."""
+        """Stack the marginals."""
         from scipy.sparse import csr_array, vstack
 
         spread = np.sqrt([np.mean(1 / one.precision) for one in marginals])
@@ -99,23 +77,23 @@ class StandardizedResiduals:
         return cls(vstack(rows, format="csr"), np.concatenate(observed), tuple(unit / spread), unit)
 
     def scaled(self, estimates: Sequence[FloatArray]) -> FloatArray:
-        """Return other estimates of the same marginals as this one's are observed: a row for every set of them."""
+        """Scale other estimates of the same marginals as `observed` is; a row for every set of them."""
         parts = [scale * one for scale, one in zip(self.scales, estimates, strict=True)]
         return np.concatenate(parts, axis=1)
 
     def missed(self, table: Any) -> Any:
-        """Return the residuals times the unit: of an array of cells, or of a variable that stands for it."""
+        """Residuals times the unit: of an array of cells, or of a variable of cvxpy."""
         return self.matrix @ table - self.observed
 
     def variable(self) -> Any:
-        """Return a variable that stands for the cells."""
+        """Nonnegative variable of cvxpy for the cells."""
         from cvxpy import Variable
 
         return Variable(self.matrix.shape[1], nonneg=True)
 
 
 def _least_violating(data: StandardizedResiduals, share: float) -> FloatArray:
-    """Return a table with the least violation, given the share of absolute values in it."""
+    """A table with the least violation, given the share of absolute values in it."""
     from cvxpy.atoms.norm1 import norm1
     from cvxpy.atoms.sum_squares import sum_squares
 
@@ -129,7 +107,7 @@ def _least_violating(data: StandardizedResiduals, share: float) -> FloatArray:
 
 
 def _shortest(data: StandardizedResiduals, least: FloatArray, share: float) -> FloatArray:
-    """Return the table of the smallest norm among those that violate the marginals no more than this one.
+    """The table of the smallest norm among those that violate the marginals no more than this one.
 
     Squares are strictly convex in the marginals: where they count, these are the tables with the same marginals.
     """

@@ -19,43 +19,23 @@ _HARDLY_EVER = 1e-290
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LogLinearTerms:
-    """The terms of a log-linear distribution, and their means and covariances.
+    """The terms of a log-linear distribution, in corner-point coding.
 
-    For some attributes that stand in a group together, a term asks for one category of each, but not the first one.
-    It is 1 for the records that have them all, and 0 for the others (corner-point coding). The logarithm of a
-    probability is a weighted sum of terms and a constant; the means of the terms determine the marginals of the groups.
+    For some attributes that stand in a group together, a term asks for one category of each, but not the first one: it
+    is 1 for the records that have them all, and 0 for the others. The logarithm of a probability is a weighted sum of
+    terms and a constant; the means of the terms determine the marginals of the groups.
 
     In the table of a clique, a term has the place of the cell with its categories, and the first ones otherwise.
-
-    Parameters
-    ----------
-    tree : JunctionTree
-    groups : tuple of tuple of str
-        Each of them lies within a clique.
-    levels : array, shape (terms, attributes)
-        The category that each term asks for; 0 where it does not ask.
-    of_cliques : tuple of CliqueTerms
-        For every clique, which terms it keeps. Each term is kept by one; they stand in the order of the cliques.
-
-    Examples
-    --------
-    >>> tree = JunctionTree.of([("a", "b"), ("b", "c")], {"a": 2, "b": 2, "c": 2})
-    >>> terms = LogLinearTerms.of(tree, [("a", "b"), ("b", "c")])
-    >>> terms.levels.tolist()
-    [[0, 1, 0], [1, 0, 0], [1, 1, 0], [0, 0, 1], [0, 1, 1]]
-    >>> means, covariance = terms.moments(tree.beliefs(terms.potentials(np.zeros(5))))
-    >>> means
-    array([0.5 , 0.5 , 0.25, 0.5 , 0.25])
     """
 
     tree: JunctionTree
-    groups: tuple[Attributes, ...]
-    levels: IntArray
-    of_cliques: tuple[CliqueTerms, ...]
+    groups: tuple[Attributes, ...]  # each lies within a clique
+    levels: IntArray  # category that each term asks for, shape (terms, attributes); 0 for none
+    of_cliques: tuple[CliqueTerms, ...]  # each term is kept by one clique; they stand in this order
 
     @classmethod
     def of(cls, tree: JunctionTree, groups: Iterable[Attributes]) -> LogLinearTerms:
-        """List the terms of some groups."""
+        """List the terms of some groups, each within a clique."""
         names, different = tuple(tree.sizes), tuple(dict.fromkeys(groups))
         levels = np.unique(np.concatenate([_grid(group, names, tree.sizes) for group in different]), axis=0)[1:]
         outside = np.array([[name not in clique for name in names] for clique in tree.cliques], dtype=np.int64)
@@ -68,13 +48,13 @@ class LogLinearTerms:
         )
 
     def places(self, group: Attributes) -> IntArray:
-        """Return which term belongs to each cell of a group's table but the first."""
+        """Index of the term of each cell of a group's table but the first."""
         known = {levels.tobytes(): place for place, levels in enumerate(self.levels)}
         cells = _grid(group, tuple(self.tree.sizes), self.tree.sizes)[1:]
         return np.array([known[levels.tobytes()] for levels in cells])
 
     def potentials(self, weights: FloatArray) -> list[FloatArray]:
-        """Return the weighted sum of the terms, each in its clique's table."""
+        """Weighted sum of the terms, as a table per clique."""
         tables = []
         for clique, own in zip(self.tree.cliques, self.of_cliques, strict=True):
             table = np.zeros(self.tree.shape(clique))
@@ -83,11 +63,11 @@ class LogLinearTerms:
         return tables
 
     def moments(self, beliefs: Beliefs) -> tuple[FloatArray, FloatArray]:
-        """Return the means and the covariances of all terms.
+        """Means and covariances of all terms.
 
-        It goes from the leaves to the root. Given the cell of a clique, what lies beyond it in different subtrees is
-        independent, so that only the means of terms given the cell are needed. These depend on what the clique
-        shares with each child alone, and are sums of terms of that.
+        From the leaves to the root: given the cell of a clique, what lies beyond it in different subtrees is
+        independent, so that only the means of terms given the cell are needed. These depend on what the clique shares
+        with each child alone, and are sums of terms of that.
         """
         means, covariance = np.empty(len(self.levels)), np.empty((len(self.levels),) * 2)
         known: dict[int, tuple[FloatArray, FloatArray, FloatArray]] = {}
@@ -105,7 +85,7 @@ class LogLinearTerms:
         return means, covariance
 
     def _given_shared(self, products: FloatArray, place: int, beliefs: Beliefs) -> FloatArray:
-        """Return the means given what a clique shares with its parent, as sums of terms of that.
+        """Means given what a clique shares with its parent (separator), as sums of terms of that.
 
         `products` has the mean product of each term (rows) with each term of what is shared.
         """
@@ -119,21 +99,11 @@ class LogLinearTerms:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CellTermCovariance:
-    """The cells of one table beside all terms: what is looked up once for any number of distributions.
+    """Lookup tables for the covariance of a table's cells with all terms, for any number of distributions."""
 
-    Parameters
-    ----------
-    wanted : tuple of str
-        The attributes of the table.
-    many : int
-        How many terms there are.
-    together : tuple of TermGroup
-        The terms, by the attributes that they ask for beside those of the table.
-    """
-
-    wanted: Attributes
-    many: int
-    together: tuple[TermGroup, ...]
+    wanted: Attributes  # the attributes of the table
+    many: int  # number of terms
+    together: tuple[TermGroup, ...]  # by the attributes that terms ask for beside those of the table
 
     @classmethod
     def of(cls, terms: LogLinearTerms, wanted: Attributes) -> CellTermCovariance:
@@ -155,7 +125,7 @@ class CellTermCovariance:
         return cls(wanted, len(terms.levels), tuple(found))
 
     def covariance(self, beliefs: Beliefs) -> FloatArray:
-        """Return the covariance of each cell (rows) with each term."""
+        """Covariance of each cell (rows) with each term."""
         cells = beliefs.marginal(self.wanted)
         products = np.empty((cells.size, self.many))
         sums: dict[Attributes, FloatArray] = {(): cells.reshape(-1, 1)}
@@ -168,48 +138,24 @@ class CellTermCovariance:
 
 
 class TermGroup(NamedTuple):
-    """Terms that ask for categories of the same attributes beside those of a table.
+    """Terms that ask for categories of the same attributes beside those of a table."""
 
-    Parameters
-    ----------
-    others : tuple of str
-        These attributes.
-    shape : tuple of int
-    places : array, shape (terms,)
-        Where they stand among all terms.
-    columns : array, shape (terms,)
-        The cells of the table of the others that they ask for.
-    possible : array, shape (cells, terms)
-        Whether a cell of the table has what they ask for.
-    """
-
-    others: Attributes
+    others: Attributes  # these attributes
     shape: tuple[int, ...]
-    places: IntArray
-    columns: IntArray
-    possible: BoolArray
+    places: IntArray  # indices of the terms
+    columns: IntArray  # the cells of the table of the others that they ask for
+    possible: BoolArray  # whether a cell of the table (rows) has what a term asks for
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CliqueTerms:
-    """The terms that a clique keeps, and where their products stand in its table of terms.
+    """The terms that a clique keeps, and where their products stand in its table of terms."""
 
-    Parameters
-    ----------
-    kept : slice
-        Which of all terms.
-    cells : array, shape (kept,)
-        Their places in the table.
-    products : array, shape (kept and shared with children, the same)
-        The place of the product of two terms; one behind the last cell, where they exclude each other.
-    with_shared : array, shape (kept and shared with children, shared with the parent)
-        The same for products with the terms of what the clique shares with its parent, the constant first.
-    """
-
-    kept: slice
-    cells: IntArray
+    kept: slice  # which of all terms
+    cells: IntArray  # their places in the table
+    # place of the product of two terms, kept or shared with children; one behind the last if impossible
     products: IntArray
-    with_shared: IntArray
+    with_shared: IntArray  # the same for products with terms shared with the parent, the constant first
 
     @classmethod
     def of(cls, tree: JunctionTree, place: int, kept: slice, levels: IntArray) -> CliqueTerms:
@@ -224,21 +170,14 @@ class CliqueTerms:
 
 
 def cells_from_means(shape: tuple[int, ...]) -> tuple[FloatArray, FloatArray]:
-    """Return the constant and the slopes of a table's cells (rows) in the means of its terms.
-
-    Examples
-    --------
-    >>> constant, slopes = cells_from_means((3,))
-    >>> constant + slopes @ [0.2, 0.5]
-    array([0.3, 0.2, 0.5])
-    """
+    """Constant, shape (cells,), and slopes, shape (cells, terms), of a table's cells in the means of its terms."""
     cells = math.prod(shape)
     matrix = _along(np.eye(cells).reshape(cells, *shape), _take_apart, first=1).reshape(cells, cells).T
     return matrix[:, 0], matrix[:, 1:]
 
 
 def _grid(attributes: Attributes, over: Attributes, sizes: Mapping[str, int]) -> IntArray:
-    """Return the categories of every cell of a table (rows), those of attributes it lacks being the first."""
+    """Categories of every cell of a table (rows); the first one for attributes that it lacks."""
     shape = [sizes[name] for name in attributes]
     cells = np.zeros((math.prod(shape), len(over)), dtype=np.int64)
     cells[:, [over.index(name) for name in attributes]] = np.indices(shape).reshape(len(shape), len(cells)).T
@@ -246,7 +185,7 @@ def _grid(attributes: Attributes, over: Attributes, sizes: Mapping[str, int]) ->
 
 
 def _products(one: IntArray, other: IntArray, shape: tuple[int, ...]) -> IntArray:
-    """Return the place of the product of every two terms; one behind the last cell, where they exclude each other."""
+    """Place of the product of every two terms; one behind the last cell, where they exclude each other."""
     place = np.zeros((len(one), len(other)), dtype=np.int64)
     excluded = np.zeros(place.shape, dtype=bool)
     for size, first, second in zip(shape, one.T[..., np.newaxis], other.T, strict=True):
@@ -266,7 +205,7 @@ def _lifted(products: FloatArray, below: Sequence[FloatArray]) -> FloatArray:
 
 
 def _along(table: FloatArray, step: Callable[[FloatArray], None], first: int = 0) -> FloatArray:
-    """Take a step along every axis of a copy of a table, from the first one named on."""
+    """Apply a step in place along every axis of a copy of a table, from the first one named on."""
     result = table.copy()
     for axis in range(first, result.ndim):
         step(result.swapaxes(0, axis))

@@ -25,31 +25,15 @@ _LEAST = 1e-12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Marginal:
-    """Estimated proportions of the cells of a few attributes, unbiased and perhaps negative.
-
-    Parameters
-    ----------
-    attributes : tuple of str
-    shape : tuple of int
-    estimate : array, shape (cells,)
-        The last attribute varies fastest.
-    covariance : array, shape (cells, cells)
-    n : int
-        The reports behind it.
-    table : Table, optional
-        The table that it is of, or that it was added up from; it knows who is behind it. Without one it counts as
-        independent of all others.
-    expected : array, shape (cells,), optional
-        Better known frequencies of the cells, by which they are weighed.
-    """
+    """Estimated proportions of the cells of a few attributes: unbiased, and perhaps negative."""
 
     attributes: Attributes
     shape: tuple[int, ...]
-    estimate: FloatArray
+    estimate: FloatArray  # flat, the last attribute varying fastest
     covariance: FloatArray
-    n: Count
-    table: Table | None = None
-    expected: FloatArray | None = None
+    n: Count  # reports
+    table: Table | None = None  # that it was added up from; without one it is independent of all others
+    expected: FloatArray | None = None  # better known frequencies, by which cells are weighed
 
     def __post_init__(self) -> None:
         cells = math.prod(self.shape)
@@ -62,12 +46,8 @@ class Marginal:
     def of(cls, table: Table) -> Marginal:
         """Read a table's linear, unbiased estimate: that of the reports, whatever was made of it since.
 
-        Of a consistent table it is that of the table that was made consistent, lest its reports count twice.
-
-        Parameters
-        ----------
-        table : Table
-            With two reports at least.
+        Of a consistent table it is that of the table that was made consistent, lest its reports count twice. Tables of
+        a single report have no finite variance and are refused.
         """
         table = as_reported(table)
         estimate, covariance = table.linear
@@ -94,44 +74,24 @@ class Marginal:
 
     @property
     def rise(self) -> float:
-        """How steeply the variance of a rare cell rises with its frequency: no less than that of a proportion does."""
+        """Slope of a rare cell's variance in its frequency: no less than that of a proportion."""
         rises = [block.n * rise_of_variance(block.noise) for block in (self.table.blocks if self.table else ())]
         return max(1.0, sum(rises) / self.n) / self.n
 
     def more_variance(self, frequencies: FloatArray) -> FloatArray:
-        """Return by how much the variances of the cells were larger, were these their frequencies.
-
-        Parameters
-        ----------
-        frequencies : array, shape (cells,)
-        """
+        """How much larger the variances of the cells were, were these their frequencies."""
         return self.rise * (frequencies - self.estimate) - (frequencies**2 - self.estimate**2) / self.n
 
     def onto(self, attributes: Attributes) -> IntArray:
-        """Return each cell's place in the table of some of the attributes.
-
-        Parameters
-        ----------
-        attributes : tuple of str
-        """
+        """Index of each cell in the table of some of the attributes."""
         return places_onto(self.shape, [self.attributes.index(name) for name in attributes])
 
     def summed(self, attributes: Attributes) -> FloatArray:
-        """Add the cells up to some of the attributes.
-
-        Parameters
-        ----------
-        attributes : tuple of str
-        """
+        """Cells added up to some of the attributes."""
         return np.bincount(self.onto(attributes), weights=self.estimate).astype(float)
 
     def added_up(self, attributes: Attributes) -> Marginal:
-        """Return the marginal of some of the attributes, with its covariance.
-
-        Parameters
-        ----------
-        attributes : tuple of str
-        """
+        """Marginal of some of the attributes, with its covariance."""
         shape = tuple(self.shape[self.attributes.index(name)] for name in attributes)
         sums = np.eye(math.prod(shape))[self.onto(attributes)]
         covariance = sums.T @ self.covariance @ sums
@@ -141,34 +101,21 @@ class Marginal:
 
     @property
     def sums(self) -> FloatArray:
-        """Which cells of its table each cell adds up; without a table, itself."""
+        """Indicator matrix of the cells of its table that each cell adds up; without a table, the identity."""
         cells = np.eye(self.estimate.size)
         if self.table is None or self.table.attributes == self.attributes:
             return cells
         return cells[:, self.table.domain.onto(self.attributes)]
 
     def part(self, rows: IntArray, matrix: FloatArray) -> Contribution:
-        """Return what a sum of tables takes from this one's table, if it takes these multiples of its own cells.
-
-        Parameters
-        ----------
-        rows : array of int
-            The sums that it enters.
-        matrix : array, shape (rows, cells)
-        """
+        """What the sums at these rows take from its table, as multiples of its own cells, shape (rows, cells)."""
         return Contribution(rows, matrix @ self.sums)
 
 
 def rise_of_variance(noise: NoiseModel) -> float:
-    """Return how steeply the variance of a frequency, estimated from one report, rises with it, where it is rare.
+    """Slope, at rare frequencies, of the variance of a frequency that is estimated from one report.
 
     It is read off the variances under an even and an uneven table: they are linear but for the square of a mean.
-
-    Examples
-    --------
-    >>> from ldpstats import GRR, OUE
-    >>> [round(rise_of_variance(mechanism(4, 8.0).noise), 3) for mechanism in (GRR, OUE)]
-    [1.001, 2.0]
     """
     even, uneven = np.full(noise.cells, 1 / noise.cells), np.arange(1.0, noise.cells + 1)
     uneven /= uneven.sum()
@@ -177,7 +124,7 @@ def rise_of_variance(noise: NoiseModel) -> float:
 
 
 def marginals_of(tables: Iterable[Table]) -> list[Marginal]:
-    """Return the marginals of all tables that have reports."""
+    """Marginals of all tables that have reports."""
     answered = [Marginal.of(table) for table in map(checked_table, tables) if table.n > 0]
     if not answered:
         raise NotIdentifiedError("no tables with reports", "at least one")
@@ -185,7 +132,7 @@ def marginals_of(tables: Iterable[Table]) -> list[Marginal]:
 
 
 def as_collected(tables: Iterable[Table]) -> list[Table]:
-    """Return the tables with reports; of those that were made consistent, the ones that they were made of.
+    """Tables with reports; of those that were made consistent, the ones that they were made of.
 
     Reports of all others have entered a consistent table: it would count their reports again.
     """
@@ -206,7 +153,7 @@ def as_collected(tables: Iterable[Table]) -> list[Table]:
 
 
 def stacked(marginals: Sequence[Marginal]) -> Stacked:
-    """Find out what the tables behind marginals have in common; marginals without one count as independent."""
+    """Dependence between the tables behind marginals; a marginal without one counts as independent."""
     tables = [one.table for one in marginals if one.table is not None]
     if len(tables) < len(marginals):
         return Stacked.independent([one.covariance for one in marginals])
@@ -214,7 +161,7 @@ def stacked(marginals: Sequence[Marginal]) -> Stacked:
 
 
 def refuse_untold(wanted: Iterable[str], groups: Iterable[Attributes]) -> None:
-    """Refuse attributes that none of the groups has, and a target of none at all."""
+    """Refuse attributes that none of the groups has, and a target without attributes."""
     known, names = dict.fromkeys(name for group in groups for name in group), list(wanted)
     missing = [name for name in names if name not in known]
     if missing or not names:
@@ -228,14 +175,8 @@ def refuse_untold(wanted: Iterable[str], groups: Iterable[Attributes]) -> None:
 def within(marginals: Iterable[Marginal], target: Iterable[str]) -> list[Marginal]:
     """Add every marginal up to those of its attributes that are in the target, in the target's order.
 
-    One that has none of them says nothing about the target and is left out. Several about the same attributes stay
-    separate, each with its own covariance.
-
-    Examples
-    --------
-    >>> pair = Marginal(("sex", "car"), (2, 2), np.array([0.1, 0.4, 0.3, 0.2]), np.eye(4) / 100, 100)
-    >>> [(one.attributes, one.estimate, one.covariance.tolist()) for one in within([pair], ["car"])]
-    [(('car',), array([0.4, 0.6]), [[0.02, 0.0], [0.0, 0.02]])]
+    One that has none of them is left out. Several about the same attributes stay separate, each with its own
+    covariance.
     """
     wanted, given = listed(target), list(marginals)
     if not wanted or len(set(wanted)) < len(wanted):
@@ -246,7 +187,7 @@ def within(marginals: Iterable[Marginal], target: Iterable[str]) -> list[Margina
 
 
 def overlapping(marginals: Iterable[Marginal], target: Domain) -> list[Marginal]:
-    """Return the marginals within a target, after a check that it is small and has as many categories."""
+    """Marginals within a target, after a check of its size and categories."""
     found = within(marginals, target.names)
     for one in found:
         if one.shape != target.project(one.attributes).shape:

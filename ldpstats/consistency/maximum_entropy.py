@@ -30,29 +30,14 @@ def fit_maximum_entropy(marginals: Iterable[Marginal]) -> MaximumEntropy:
 
     Nearest means the least misfit: the sum of (fitted − estimated)² / (2 variance) over all cells of all marginals.
     Many distributions reach it. The one of maximum entropy is log-linear, with no interaction that was not measured:
-    the Markov random field whose cliques are the measured groups (McKenna, Sheldon & Miklau 2019).
+    the Markov random field whose cliques are the measured groups (McKenna, Sheldon & Miklau 2019). Groups may come
+    several times, or within others.
 
     It is the limit of what minimises misfit − τ · entropy, as τ goes to zero. With η̂ the means of the terms that the
     marginals give by least squares, and V the inverse curvature of the misfit, the dual problem is to minimise
     ln Z(θ) − θᵀη̂ + ½ τ θᵀVθ over the weights θ of the terms. Newton's method does that for one τ after the other,
     each a tenth of the last, until no mean moves by more than 1e-5, nor all together by more than 1e-4 standard
     errors. (Where the marginals are many standard errors away from any distribution, by 1e-4 of that distance.)
-
-    Parameters
-    ----------
-    marginals : iterable of Marginal
-        Of any groups of attributes; groups may come several times, or within others.
-
-    Examples
-    --------
-    Two tables that share b; they say nothing of a and c but what follows through b:
-
-    >>> noise = (np.eye(4) - 1 / 4) / 1000
-    >>> ab = Marginal(("a", "b"), (2, 2), np.array([0.4, 0.1, 0.1, 0.4]), noise, 1000)
-    >>> bc = Marginal(("b", "c"), (2, 2), np.array([0.4, 0.1, 0.1, 0.4]), noise, 1000)
-    >>> model = fit_maximum_entropy([ab, bc])
-    >>> model.marginal(("a", "c")).round(6), model.converged
-    (array([0.34, 0.16, 0.16, 0.34]), True)
     """
     given = list(marginals)
     groups, sizes = [one.attributes for one in given], sizes_of(given)
@@ -70,18 +55,9 @@ def fit_maximum_entropy(marginals: Iterable[Marginal]) -> MaximumEntropy:
 
 
 def weighed_together(marginals: Iterable[Marginal]) -> list[Marginal]:
-    """Return the marginals, their cells weighed by the variances that they have at what all of them say together.
+    """The marginals, their cells weighed by the variances that they have at what all of them say together.
 
     Weighed by its own estimate, a cell that was counted too seldom counts for more than one counted too often.
-
-    Examples
-    --------
-    Two tables of 100 people each who answered the truth:
-
-    >>> cells = [np.array([0.96, 0.04]), np.array([0.92, 0.08])]
-    >>> answers = [Marginal(("a",), (2,), one, (np.diag(one) - np.outer(one, one)) / 100, 100) for one in cells]
-    >>> [fit_maximum_entropy(some).marginal("a").round(3) for some in (answers, weighed_together(answers))]
-    [array([0.946, 0.054]), array([0.94, 0.06])]
     """
     given = list(marginals)
     groups = [one.attributes for one in given]
@@ -96,48 +72,34 @@ def weighed_together(marginals: Iterable[Marginal]) -> list[Marginal]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MaximumEntropy:
-    """The distribution of maximum entropy that comes nearest to noisy marginals; see `fit_maximum_entropy`.
-
-    Parameters
-    ----------
-    terms : LogLinearTerms
-        The terms of the log-linear model.
-    known : EstimatedMeans
-        What the marginals tell of their means.
-    point : LogLinearPoint
-        Where the fit ended.
-    objective : float
-        The misfit there.
-    converged : bool
-        Whether the fit ended by its rule.
-    """
+    """The distribution of maximum entropy that comes nearest to noisy marginals; see `fit_maximum_entropy`."""
 
     terms: LogLinearTerms
-    known: EstimatedMeans
-    point: LogLinearPoint
-    objective: float
+    known: EstimatedMeans  # what the marginals tell of the means of the terms
+    point: LogLinearPoint  # where the fit ended
+    objective: float  # the misfit there
     converged: bool
 
     @property
     def attributes(self) -> Attributes:
-        """The attributes that the model is about."""
+        """The attributes of the model."""
         return tuple(self.terms.tree.sizes)
 
     def marginal(self, attributes: Iterable[str]) -> FloatArray:
-        """Return the probabilities of the cells of any attributes, the last one varying fastest."""
+        """Probabilities of the cells of any attributes, flat, the last one varying fastest."""
         return self.point.beliefs.marginal(attributes).ravel()
 
     def covariance(self, attributes: Iterable[str]) -> FloatArray:
-        """Return the covariance of `marginal(attributes)`, by the delta method.
+        """Covariance of `marginal(attributes)`, by the delta method.
 
-        What the tables behind the marginals have in common is allowed for; where it is not known the covariance is an
-        upper bound, as `known.bound` says. A cell that is fitted as zero, because the estimates ask for
-        less than that, is zero in the linear approximation too: near such cells the covariance is too small.
+        It is an upper bound where the dependence of the tables is not known (`known.bound`). Near cells that are fitted
+        as zero, because the estimates ask for less, it is too small: zero cells are zero in the linear approximation,
+        too.
         """
         return self.known.covariance_of(self.response(attributes))
 
     def response(self, attributes: Iterable[str]) -> FloatArray:
-        """Return what small changes of the estimated means change in `marginal(attributes)`, shape (cells, terms)."""
+        """Derivative of `marginal(attributes)` in the estimated means, shape (cells, terms)."""
         slope = CellTermCovariance.of(self.terms, listed(attributes)).covariance(self.point.beliefs)
         return solve_or_shortest(self.point.curvature(self.known), slope.T).T
 
@@ -145,7 +107,7 @@ class MaximumEntropy:
 def affordable_tree(
     groups: Sequence[Attributes], sizes: Mapping[str, int], most_cells: int = MOST_CELLS
 ) -> JunctionTree | None:
-    """Return the junction tree of the groups, unless it or their model is too large."""
+    """Junction tree of the groups; None if it or their model is too large."""
     tree = JunctionTree.of(groups, sizes)
     # every cell of a group but one has a term: no need to list those of a group that has too many by itself
     affordable = tree.cells <= most_cells and max(math.prod(tree.shape(group)) for group in groups) <= MOST_TERMS + 1
@@ -153,7 +115,7 @@ def affordable_tree(
 
 
 def _number_of_terms(groups: Iterable[Attributes], sizes: Mapping[str, int]) -> int:
-    """Return how many terms `LogLinearTerms.of` would list: per set within a group, all combinations but first ones."""
+    """Number of terms that `LogLinearTerms.of` would list."""
     parts = {
         frozenset(part) for group in groups for some in range(len(group)) for part in combinations(group, some + 1)
     }
@@ -161,7 +123,7 @@ def _number_of_terms(groups: Iterable[Attributes], sizes: Mapping[str, int]) -> 
 
 
 def sizes_of(marginals: Sequence[Marginal]) -> Mapping[str, int]:
-    """Return the number of categories of every attribute of some marginals, which must agree on it."""
+    """Number of categories of every attribute, on which the marginals must agree."""
     sizes: dict[str, int] = {}
     for one in marginals:
         for name, size in zip(one.attributes, one.shape, strict=True):

@@ -20,71 +20,29 @@ _ZERO = 1e-12
 
 
 def l1(one: Distribution, other: Distribution) -> float:
-    """Return the sum of the absolute differences of all cells.
+    """Sum of the absolute differences of all cells.
 
     Like all distances here it takes two tables of the same attributes, in any order, two arrays of one shape, or one
     of each. Cells may be negative, as unbiased estimates are.
-
-    Parameters
-    ----------
-    one, other : Table or array
-        Two distributions of one shape.
-
-    Examples
-    --------
-    >>> l1([0.75, 0.25], [0.5, 0.5])
-    0.5
     """
     return float(np.abs(np.subtract(*_aligned(one, other))).sum())
 
 
 def l2(one: Distribution, other: Distribution) -> float:
-    """Return the Euclidean length of the difference; its square is the squared error of an estimate.
-
-    Parameters
-    ----------
-    one, other : Table or array
-        Two distributions of one shape.
-
-    Examples
-    --------
-    >>> round(l2([0.5, 0.3, 0.2], [0.2, 0.7, 0.1]), 4)
-    0.5099
-    """
+    """Euclidean length of the difference; its square is the squared error of an estimate."""
     return float(np.linalg.norm(np.subtract(*_aligned(one, other))))
 
 
 def total_variation(one: Distribution, other: Distribution) -> float:
-    """Return half the sum of the absolute differences: the most by which the probability of any event differs.
-
-    Parameters
-    ----------
-    one, other : Table or array
-        Two distributions of one shape.
-
-    Examples
-    --------
-    >>> total_variation([0.75, 0.25], [0.5, 0.5])
-    0.25
-    """
+    """Half the sum of the absolute differences: the most by which the probability of any event differs."""
     return l1(one, other) / 2
 
 
 def jensen_shannon(one: Distribution, other: Distribution) -> float:
-    """Return the Jensen-Shannon divergence in nats: the mean divergence of both from their average (Lin 1991).
+    """Jensen-Shannon divergence in nats: the mean divergence of both from their average (Lin 1991).
 
     With the average m it is ½ KL(p ‖ m) + ½ KL(q ‖ m), with natural logarithms: between 0 and ln 2. It is the
-    divergence itself; `scipy.spatial.distance.jensenshannon` returns its square root.
-
-    Parameters
-    ----------
-    one, other : Table or array
-        Two proper distributions of one shape.
-
-    Examples
-    --------
-    >>> round(jensen_shannon([1.0, 0.0], [0.0, 1.0]), 4)
-    0.6931
+    divergence itself; `scipy.spatial.distance.jensenshannon` returns its square root. Both must be proper.
     """
     from scipy.special import rel_entr
 
@@ -94,21 +52,11 @@ def jensen_shannon(one: Distribution, other: Distribution) -> float:
 
 
 def chi_squared(one: Distribution, other: Distribution) -> float:
-    """Return the symmetric χ² distance Σ (p − q)² / (p + q), where cells that are zero in both count for nothing.
+    """Symmetric χ² distance Σ (p − q)² / (p + q), where cells that are zero in both count for nothing.
 
     It lies between 0 and 2. Pearson's Σ (p − q)² / q, with a reference q, is infinite where q has a zero that p has
     not, as true tables often do; this one is always finite. Times ¼ and ½ ln 2 it bounds the Jensen-Shannon
-    divergence from below and from above (Topsøe 2000).
-
-    Parameters
-    ----------
-    one, other : Table or array
-        Two proper distributions of one shape.
-
-    Examples
-    --------
-    >>> chi_squared([1.0, 0.0], [0.0, 1.0])
-    2.0
+    divergence from below and from above (Topsøe 2000). Both must be proper.
     """
     p, q = _proper(one, other)
     shared = p + q > 0
@@ -116,41 +64,12 @@ def chi_squared(one: Distribution, other: Distribution) -> float:
 
 
 def expected_squared_error(table: Table) -> float:
-    """Return the trace of a table's covariance: of an unbiased estimate, what the square of `l2` is on average.
-
-    Parameters
-    ----------
-    table : Table
-
-    Examples
-    --------
-    >>> from ldpstats import Domain, SampledGroups
-    >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
-    >>> tables = SampledGroups(domain, epsilon=2.0, mechanism="grr").simulate(np.full(4, 250), rng=1)
-    >>> round(expected_squared_error(tables["sex", "car"]), 4)
-    0.002
-    """
+    """Trace of a table's covariance: of an unbiased estimate, the mean of the squared `l2`."""
     return float(np.trace(checked_table(table).covariance))
 
 
 def compare(estimate: Distribution, truth: Distribution) -> pd.Series[float]:
-    """Return all distances of a proper estimate from the truth, and of a table also the expected squared error.
-
-    Parameters
-    ----------
-    estimate, truth : Table or array
-        Two proper distributions of one shape.
-
-    Examples
-    --------
-    >>> compare([0.5, 0.3, 0.2], [0.4, 0.4, 0.2]).round(4)
-    l1                 0.2000
-    l2                 0.1414
-    total variation    0.1000
-    Jensen-Shannon     0.0064
-    chi-squared        0.0254
-    dtype: float64
-    """
+    """All distances of a proper estimate from the truth, and of a table also the expected squared error."""
     measured = {
         "l1": l1(estimate, truth),
         "l2": l2(estimate, truth),
@@ -164,7 +83,7 @@ def compare(estimate: Distribution, truth: Distribution) -> pd.Series[float]:
 
 
 def _aligned(one: Distribution, other: Distribution) -> tuple[FloatArray, FloatArray]:
-    """Return the cells of both in the same order."""
+    """Cells of both in the same order."""
     if isinstance(one, Table) and isinstance(other, Table):
         other = other.reordered(one.attributes)
         if other.domain != one.domain:
@@ -188,7 +107,7 @@ def _cells(distribution: Distribution) -> FloatArray:
 
 
 def _proper(one: Distribution, other: Distribution) -> tuple[FloatArray, FloatArray]:
-    """Return the cells of both, after a check that they are probabilities."""
+    """Cells of both, after a check that they are probabilities."""
     p, q = _aligned(one, other)
     for cells in (p, q):
         if cells.min() < -_ZERO or abs(cells.sum() - 1) > _ROUNDING:

@@ -37,42 +37,32 @@ _RIDGE = 1e-12
 
 
 def far_from_the_ends(found: FloatArray, errors: FloatArray) -> BoolArray:
-    """Say which are so far from zero and from one that normal limits do."""
+    """Mask of cells that are so far from zero and from one that normal limits do."""
     return np.minimum(found, 1 - found) >= FAR * errors
 
 
 class Mahalanobis(NamedTuple):
-    """How far means are from their estimates.
-
-    Parameters
-    ----------
-    means : array, shape (terms,)
-        The estimates.
-    covariance, precision : array, shape (terms, terms)
-        Their covariance and its inverse.
-    least : float
-        The least squared distance of any distribution.
-    """
+    """Mahalanobis distance of means from their estimates."""
 
     means: FloatArray
     covariance: FloatArray
-    precision: FloatArray
-    least: float = 0.0
+    precision: FloatArray  # inverse of the covariance
+    least: float = 0.0  # squared distance of any distribution at least
 
     @classmethod
     def of(cls, means: FloatArray, covariance: FloatArray, nearest: FloatArray) -> Mahalanobis:
-        """Measure distances in a covariance; `nearest` are the means of the distribution that is nearest to them."""
+        """Measure in a covariance; `nearest` are the means of the distribution that is nearest to the estimates."""
         scale = np.sqrt(np.diagonal(covariance))
         correlation = covariance / np.outer(scale, scale) + _RIDGE * np.eye(scale.size)
         metric = cls(means, covariance, np.linalg.inv(correlation) / np.outer(scale, scale))
         return metric._replace(least=metric.squared(nearest))
 
     def squared(self, means: FloatArray) -> float:
-        """Return the squared distance of means."""
+        """Squared distance of means."""
         return float((means - self.means) @ self.precision @ (means - self.means))
 
     def excess(self, means: FloatArray) -> float:
-        """Return the distance that, squared, is what the squared distance exceeds the least one by."""
+        """Root of the excess of the squared distance over the least one."""
         return math.sqrt(max(self.squared(means) - self.least, 0.0))
 
 
@@ -83,17 +73,10 @@ class ProfileLikelihood:
     It is followed from the outside: where the logarithm of the probability is worth κ times as much as the misfit,
     the distribution that is best for both is one of the least misfit for its probability. Newton's method finds it,
     for ever better κ. Logarithms keep all positive that the cell is made of.
-
-    Parameters
-    ----------
-    marginals : tuple of Marginal
-        What the model is fitted to.
-    attributes : tuple of str
-        What the cells are about.
     """
 
     marginals: tuple[Marginal, ...]
-    attributes: Attributes
+    attributes: Attributes  # of the table whose cells are asked for
     _limits: dict[tuple[bytes, float], tuple[float, float]] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
@@ -102,7 +85,7 @@ class ProfileLikelihood:
         refuse_untold(self.attributes, [one.attributes for one in self.marginals])
 
     def interval(self, members: BoolArray, z: float) -> tuple[float, float]:
-        """Return the interval of a sum of cells."""
+        """Interval of a sum of cells."""
         if members.all() or not members.any():
             return float(members.all()), float(members.all())
         key = members.tobytes(), z
@@ -112,7 +95,7 @@ class ProfileLikelihood:
         return self._limits[key]
 
     def std_err(self, members: FloatArray) -> FloatArray:
-        """Return the standard errors of sums of cells, in `covariance`."""
+        """Standard errors of sums of cells (rows), by `covariance`."""
         errors: FloatArray = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", members, self.covariance, members), 0))
         return errors
 
@@ -123,22 +106,22 @@ class ProfileLikelihood:
 
     @property
     def terms(self) -> LogLinearTerms:
-        """The terms of the model."""
+        """Terms of the model."""
         return self.model.terms
 
     @cached_property
     def is_settled(self) -> bool:
-        """Whether the fit and the distribution nearest to the estimates were found."""
+        """Whether the fit and the search for the nearest distribution converged."""
         return self.model.converged and self._nearest[0].tau <= _ENTROPY
 
     @cached_property
     def cells(self) -> CellTermCovariance:
-        """The cells of the table beside the terms."""
+        """Covariances of the table's cells with the terms."""
         return CellTermCovariance.of(self.terms, self.attributes)
 
     @cached_property
     def _nearest(self) -> tuple[LogLinearPoint, LogLinearPoint]:
-        """Find the distribution nearest to the estimates, and one near to it whose cells are all well above zero.
+        """The distribution nearest to the estimates, and one near to it whose cells are all well above zero.
 
         That is the nearest one mixed with the uniform one, as far as it has the means of a distribution of the model.
         """
@@ -158,12 +141,12 @@ class ProfileLikelihood:
 
     @cached_property
     def covariance(self) -> FloatArray:
-        """The covariance of the cells by the delta method."""
+        """Covariance of the cells by the delta method."""
         return self.model.known.covariance_of(self.response)
 
     @cached_property
     def response(self) -> FloatArray:
-        """What small changes of the estimated means change in the cells, shape (cells, terms).
+        """Derivative of the cells in the estimated means, shape (cells, terms).
 
         It is that at the fitted distribution only where no measured cell is near zero: there it would call zero
         certain. Else it is that at a distribution near by whose cells are all above zero.
@@ -188,7 +171,7 @@ class ProfileLikelihood:
         )
 
     def metric(self, means: FloatArray | None = None) -> Mahalanobis:
-        """Return the metric; if means are given, with variances no smaller than measured cells had under these."""
+        """Distance; given means, with variances no smaller than measured cells had under these."""
         plain, nearest = self._plain, self._nearest[0].means
         if means is None:
             return plain._replace(least=plain.squared(nearest))
@@ -200,7 +183,7 @@ class ProfileLikelihood:
         return Mahalanobis.of(plain.means, covariance, nearest)
 
     def _limit(self, members: FloatArray, z: float, up: bool) -> float:
-        """Search for the push at which the best distribution exceeds the least misfit by as much as is allowed.
+        """Search for the push at which the excess over the least misfit is what is allowed; see `ProfileObjective`.
 
         Small probabilities may drop to zero at once as the push grows, and the excess with them: then the limit is on
         the conservative side of the drop.
@@ -227,7 +210,7 @@ class ProfileLikelihood:
     def _begin(
         self, members: FloatArray, z: float, up: bool, metric: Mahalanobis, error: float
     ) -> tuple[LogLinearPoint, float]:
-        """Return a distribution to begin with and a push that might do.
+        """A distribution to begin with, and a push that might do.
 
         Upward it is one in which everything that the cell is made of is frequent, lest the search end too early.
         """
@@ -244,14 +227,14 @@ class ProfileLikelihood:
 
 
 class ProfileTrial(NamedTuple):
-    """What a push has led to."""
+    """Probability and excess misfit that a push has led to."""
 
     push: float
     frequency: float
     excess: float
 
     def corrected(self, z: float, up: bool) -> float:
-        """Return the frequency at the excess that is allowed, which is near.
+        """Frequency at the excess that is allowed, which is near.
 
         On the way there what is gained, times the push, is what half the squared distance grows by.
         """
@@ -260,7 +243,7 @@ class ProfileTrial(NamedTuple):
 
 
 def _next(tried: Sequence[ProfileTrial], z: float) -> float:
-    """Return where the line through the last two tried, in logarithms, reaches z, within what is known of it."""
+    """Secant step: where the line through the last two trials, in logarithms, reaches z, within the known bracket."""
     at = [(math.log(one.push), math.log(max(one.excess, _NOTHING))) for one in tried]
     (push, excess), slope = at[-1], 0.7
     if len(at) > 1 and push != at[-2][0]:
@@ -273,32 +256,24 @@ def _next(tried: Sequence[ProfileTrial], z: float) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProfileObjective:
-    """The distribution with the best balance of a probability, large or small, and of the misfit.
+    """Balance of a probability, to be large or small, against the misfit.
 
-    Parameters
-    ----------
-    profile : ProfileLikelihood
-    members : array, shape (cells,)
-        Which cells are added up.
-    up : bool
-        Whether the logarithm of their sum is to be large, or the sum to be small.
-    push : float
-        What that is worth, compared with half the squared distance.
-    metric : Mahalanobis
+    `push` is what the logarithm of the probability (up), or the probability (down), is worth, compared with half the
+    squared distance.
     """
 
     profile: ProfileLikelihood
-    members: FloatArray
+    members: FloatArray  # 1 for cells that are added up
     up: bool
     push: float
     metric: Mahalanobis
 
     def frequency(self, point: LogLinearPoint) -> float:
-        """Return the probability of the sum."""
+        """Probability of the sum of cells."""
         return float(self.members @ point.beliefs.marginal(self.profile.attributes).ravel())
 
     def cost(self, point: LogLinearPoint) -> float:
-        """Return what is to be minimised."""
+        """Objective to be minimized."""
         terms, frequency = self.profile.terms, self.frequency(point)
         if frequency <= 0 and self.up:
             return math.inf
@@ -307,7 +282,7 @@ class ProfileObjective:
         return self.metric.squared(point.means) / 2 - _ENTROPY * entropy - self.push * height
 
     def settled(self, point: LogLinearPoint) -> LogLinearPoint:
-        """Minimise it from some point on, with Newton's steps (Gauss's and Newton's for the misfit)."""
+        """Minimize it from some point on, with Newton's steps (Gauss-Newton for the misfit)."""
         cost = self.cost(point)
         for _ in range(_NEWTON_STEPS):
             step, slope = self._step(point)
@@ -326,7 +301,7 @@ class ProfileObjective:
         return point
 
     def revived(self, point: LogLinearPoint) -> LogLinearPoint:
-        """Return a better distribution, if there is one with cells that Newton's steps have brought to nothing.
+        """A better distribution, if there is one with cells that Newton's steps have brought to zero.
 
         They cannot bring them back, as nothing changes there any more. The dual problem can, in which the logarithm of
         the probability is taken for a quadratic function of the means.
@@ -343,7 +318,7 @@ class ProfileObjective:
         return found if self.cost(found) < self.cost(point) else point
 
     def _rate(self, point: LogLinearPoint) -> FloatArray:
-        """Return the derivative of what is pushed."""
+        """Gradient of what is pushed, in the weights of the terms."""
         slope = self.members @ self.profile.cells.covariance(point.beliefs)
         return slope / self.frequency(point) if self.up else -slope
 

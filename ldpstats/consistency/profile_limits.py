@@ -19,7 +19,7 @@ _USUAL = 0.05
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProfileLimits:
-    """Intervals for cells of a model, or for sums of them: the values that the estimates do not contradict.
+    """Profile likelihood intervals for cells of a model, or for sums of them.
 
     A distribution's misfit is the squared distance of the means of its terms from their unbiased estimates, in the
     covariance of these. The interval of a cell holds its probabilities in all distributions of the model whose misfit
@@ -31,35 +31,15 @@ class ProfileLimits:
     measured cells are therefore those that they had at the limit, as in Wilson's interval (1927).
 
     A cell that is five standard errors away from zero and from one gets normal limits, by the delta method.
-
-    Parameters
-    ----------
-    profile : ProfileLikelihood
-        What the limits follow from.
-    of_cell : array, shape (cells,)
-        The sum that each cell of the profile's table belongs to.
-    size : int
-        The number of sums.
-
-    Examples
-    --------
-    >>> noise = (np.eye(4) - 1 / 4) / 10000
-    >>> ab = Marginal(("a", "b"), (2, 2), np.array([0.5, -0.01, 0.2, 0.31]), noise, 10000)
-    >>> found = ProfileLimits.of([ab], ("a", "b"))
-    >>> found.limits(0.05).round(3)
-    array([[0.48 , 0.514],
-           [0.   , 0.01 ],
-           [0.18 , 0.214],
-           [0.29 , 0.324]])
     """
 
     profile: ProfileLikelihood
-    of_cell: IntArray
-    size: int
+    of_cell: IntArray  # index of the sum of each cell of the profile's table
+    size: int  # number of sums
 
     @classmethod
     def of(cls, marginals: Sequence[Marginal], attributes: Attributes) -> ProfileLimits:
-        """Return those of the cells of a table of some attributes of the model that is fitted to marginals."""
+        """Limits of the cells of a table of some attributes, by the model that is fitted to marginals."""
         sizes = {name: side for one in marginals for name, side in zip(one.attributes, one.shape, strict=True)}
         cells = math.prod(sizes[name] for name in attributes)
         return cls(ProfileLikelihood(tuple(marginals), attributes), np.arange(cells), cells)
@@ -76,7 +56,7 @@ class ProfileLimits:
         return f"profile likelihood{mixed}"
 
     def limits(self, alpha: float) -> FloatArray:
-        """Return pointwise intervals, shape (cells, 2), which contain what the model says."""
+        """Pointwise intervals, shape (cells, 2), which contain what the model says."""
         if not self.profile.is_settled:
             return np.tile([0.0, 1.0], (self.size, 1))
         z = _quantile(alpha)
@@ -89,7 +69,7 @@ class ProfileLimits:
 
     @property
     def std_err(self) -> FloatArray:
-        """The standard errors with which normal intervals of .95 would just contain these, whose longer side they have.
+        """Standard errors with which normal intervals of .95 would just contain these, whose longer side they have.
 
         A cell that is estimated as zero has no other: by the delta method zero would be certain.
         """
@@ -97,7 +77,7 @@ class ProfileLimits:
         return reach / _quantile(_USUAL)
 
     def summed(self, of_cell: IntArray, size: int) -> ProfileLimits:
-        """Return those of sums, `of_cell` being the place of the sum that every one of these belongs to."""
+        """Limits of sums, `of_cell` being the index of the sum that each of these belongs to."""
         return replace(self, of_cell=np.asarray(of_cell)[self.of_cell], size=size)
 
     def _members(self) -> FloatArray:

@@ -113,7 +113,7 @@ def _made(
     tables: Sequence[Table],
     used: set[str],
 ) -> Table:
-    """Return the table with what reports tell without an assumption; it assumes nothing if they tell all.
+    """The table with what reports tell without an assumption; it assumes nothing if they tell all.
 
     `used` are the attributes of the tables that the proportions were made of.
     """
@@ -140,7 +140,7 @@ def _made(
 
 
 def _contradiction(tables: Sequence[Table], joint: Domain) -> str:
-    """Say that sums of a joint table which several tables tell differ by more than chance, if they do."""
+    """Say that sums of a joint table that several tables tell differ by more than chance; else empty."""
     if len(tables) < 2 or joint.size() > MOST_CONTRASTS:
         return ""
     pvalue = Identified.of(pooled_measured(tables, joint)).pvalue
@@ -153,7 +153,7 @@ def _contradiction(tables: Sequence[Table], joint: Domain) -> str:
 
 
 def joined(tables: Sequence[Table], target: Domain) -> Domain:
-    """Return the target's attributes and, as far as a joint table may have cells, those that join them."""
+    """The target's attributes and, as far as a joint table may have cells, those that join them."""
     groups = [table.attributes for table in tables]
     known = {name: values for table in tables for name, values in table.domain.categories.items()}
     found = (Domain({name: known[name] for name in kept}) for kept in joining(groups, target.names))

@@ -42,32 +42,16 @@ _DELTA_METHOD = "Its covariance is that of the delta method; near zero, standard
 
 
 class Reconstruction(NamedTuple):
-    """Reconstructed proportions of a target, and what else is to be said of them.
-
-    Parameters
-    ----------
-    proportions : array, shape (cells,)
-    covariance : callable
-        From a number of resamples, should it need any, and a generator to the covariance, with words how it was found.
-    note : str
-        What readers must know of this fit.
-    joint : tuple of str
-        The attributes of the joint table that was fitted, if they are not those of the target.
-    groups : tuple of tuples of str
-        What the reports behind it are about together, if these are not the attributes of the tables.
-    limits : Limits, optional
-        Intervals of the method's own.
-    refused : str
-        Why there are no intervals.
-    """
+    """Reconstructed proportions of a target, and what else is to be said of them."""
 
     proportions: FloatArray
+    # from a number of resamples and a generator to the covariance, and how it was found
     covariance: Callable[[int, np.random.Generator], tuple[FloatArray, str]]
-    note: str = ""
-    joint: Attributes = ()
-    groups: Groups = ()
-    limits: Limits | None = None
-    refused: str = ""
+    note: str = ""  # what readers must know of this fit
+    joint: Attributes = ()  # attributes of the joint table that was fitted, if not the target's
+    groups: Groups = ()  # what reports are about together, if not the attributes of the tables
+    limits: Limits | None = None  # intervals of the method's own
+    refused: str = ""  # why there are no intervals
 
 
 Chosen: TypeAlias = tuple[list[Table], str]
@@ -79,7 +63,7 @@ JointRefits: TypeAlias = Callable[[Sequence[Marginal], Sequence[FloatArray], Dom
 
 
 def overlapping_tables(tables: Sequence[Table], target: Domain) -> Chosen:
-    """Return the tables that have attributes in common with the target."""
+    """Choose the tables that have attributes in common with the target."""
     return [table for table in tables if not set(table.attributes).isdisjoint(target.names)], ""
 
 
@@ -180,7 +164,7 @@ def _covariance_of(resamples: FloatArray, drawn: str) -> tuple[FloatArray, str]:
 
 
 def maximum_entropy(tables: Sequence[Table], target: Domain) -> Reconstruction:
-    """Fit the graphical model."""
+    """Reconstruct by the graphical model of maximum entropy."""
     chosen = relevant_marginals([Marginal.of(table) for table in tables], target.names)
     marginals = weighed_together(chosen.marginals)
     limits = ProfileLimits.of(marginals, target.names)
@@ -193,7 +177,7 @@ def maximum_entropy(tables: Sequence[Table], target: Domain) -> Reconstruction:
 
 
 def connected_tables(tables: Sequence[Table], target: Domain) -> Chosen:
-    """Return the tables about attributes that the graphical model keeps, added up to these."""
+    """Choose the tables about attributes that the graphical model keeps, added up to these."""
     chosen = relevant_marginals([Marginal.of(table) for table in tables], target.names)
     kept = set(chosen.attributes)
     unbiased = [table if table.figures else table.estimated_by("unbiased") for table in tables]
@@ -248,13 +232,13 @@ def _with_counts(block: Block, counts: NDArray[np.int64]) -> Block:
 
 
 def _most_even(tables: FloatArray, marginals: Sequence[Marginal], target: Domain) -> FloatArray:
-    """Return the proportions of maximum entropy that have the same marginals."""
+    """Proportions of maximum entropy that have the same marginals."""
     kept = [tuple(name for name in target.names if name in one.attributes) for one in marginals]
     return proportionally_fitted(tables, [target.onto(names) for names in kept])
 
 
 def _of_least_violation(violation: str) -> Callable[[Sequence[Table], Domain], Reconstruction]:
-    """Return the reconstruction by the proportions of maximum entropy among those that violate the tables least."""
+    """Reconstruction by the proportions of maximum entropy among those that violate the tables least."""
 
     def fit(marginals: Sequence[Marginal], target: Domain) -> FloatArray:
         return _most_even(fitted_joint(marginals, target, violation), marginals, target)

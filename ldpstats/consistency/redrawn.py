@@ -17,10 +17,10 @@ from ldpstats.tables.shared import overlapping
 def redrawn_estimates(
     tables: Sequence[Table], target: Domain, size: int, rng: np.random.Generator
 ) -> tuple[list[FloatArray], str]:
-    """Draw so many sets like these tables, and add their estimates up to the attributes of the target.
+    """Draw so many sets like these tables (parametric bootstrap), with estimates added up to the target's attributes.
 
-    Tables that have respondents in common are drawn together, as normal estimates; said is why their covariance is an
-    upper bound, if it is one.
+    Tables that have respondents in common are drawn together, as normal estimates; the words say why their covariance
+    is an upper bound, if it is one.
     """
     if not overlapping(tables):
         return [_redrawn(table, target, size, rng) for table in tables], ""

@@ -26,10 +26,10 @@ _NORM, _TOTAL = 1e-7, 1e3
 
 
 def shortest_refits(marginals: Sequence[Marginal], estimates: Sequence[FloatArray], target: Domain) -> FloatArray:
-    """Return, for every row of the estimates, the table of least squares with the smallest norm: see `fitted_joint`.
+    """For every row of the estimates, the table of least squares with the smallest norm: see `fitted_joint`.
 
-    The norm counts for so little that it decides only what squares leave open; one problem of nonnegative least
-    squares does both.
+    The norm counts for so little that it decides only what squares leave open; one problem of nonnegative least squares
+    does both.
     """
     from scipy.optimize import nnls
 
@@ -50,7 +50,7 @@ def least_violating_refits(
     share: float,
     start: FloatArray,
 ) -> FloatArray:
-    """Return, for every row of the estimates, a table of least violation with this share of absolute values.
+    """For every row of the estimates, a table of least violation with this share of absolute values.
 
     By the alternating direction method of multipliers (Boyd et al. 2011), from one table for all: residuals r and
     nonnegative cells z are copies of what the table x gives, and all sets share one factorization.
@@ -77,5 +77,5 @@ def least_violating_refits(
 
 
 def _nearer(residuals: FloatArray, threshold: float, curvature: float) -> FloatArray:
-    """Return the residuals that balance their violation against their distance from these."""
+    """Proximal step: residuals that balance their violation against their distance from these (soft threshold)."""
     return np.sign(residuals) * np.maximum(np.abs(residuals) - threshold, 0) / (1 + curvature)

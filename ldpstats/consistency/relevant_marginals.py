@@ -15,21 +15,11 @@ from ldpstats.errors import LdpstatsError, one_line
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RelevantMarginals:
-    """The marginals that bear upon a table; see `relevant_marginals`.
+    """The marginals that bear upon a table; see `relevant_marginals`."""
 
-    Parameters
-    ----------
-    marginals : tuple of Marginal
-        Added up to the attributes that are kept.
-    attributes : tuple of str
-        These attributes.
-    left_out : tuple of str
-        Attributes that are connected with the table, but were too many to be kept with it.
-    """
-
-    marginals: tuple[Marginal, ...]
+    marginals: tuple[Marginal, ...]  # added up to the attributes that are kept
     attributes: Attributes
-    left_out: Attributes
+    left_out: Attributes  # connected with the table, but too many to be kept
 
 
 def relevant_marginals(
@@ -45,28 +35,8 @@ def relevant_marginals(
     3. The target and, where it is not connected in itself, the attributes on shortest paths between its parts.
        What is lost is dependence within the target through the others, as far as no group shows it.
 
-    Whatever a group tells of the attributes that are kept is used: that of a kept attribute and another one tells how
-    frequent the categories of the first are. Marginals of the same attributes stay separate, each with its precision.
-
-    Parameters
-    ----------
-    marginals : iterable of Marginal
-    target : iterable of str
-        Each of these attributes is in at least one of the groups.
-    most_cells : int
-        How many cells the tables of all cliques may have.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> noise = np.eye(4) / 1000
-    >>> chain = [Marginal(pair, (2, 2), np.full(4, 0.25), noise, 100) for pair in [("a", "b"), ("b", "c"), ("c", "d")]]
-    >>> found = relevant_marginals(chain, ["a", "c"])
-    >>> found.attributes, found.left_out
-    (('a', 'b', 'c', 'd'), ())
-    >>> found = relevant_marginals(chain, ["a", "c"], most_cells=8)
-    >>> found.attributes, found.left_out, [one.attributes for one in found.marginals]
-    (('a', 'b', 'c'), ('d',), [('a', 'b'), ('b', 'c'), ('c',)])
+    Whatever a group tells of the attributes that are kept is used. Marginals of the same attributes stay separate, each
+    with its precision. `most_cells` limits the tables of all cliques together.
     """
     given, wanted = list(marginals), listed(target)
     groups, sizes = [one.attributes for one in given], sizes_of(given)
@@ -100,7 +70,7 @@ def _ever_fewer(groups: Sequence[Attributes], wanted: Attributes, connected: Att
 
 
 def _connected(groups: Sequence[Attributes], wanted: Attributes) -> Attributes:
-    """Return all attributes that are connected with the wanted ones, in the order in which groups name them."""
+    """All attributes that are connected with the wanted ones, in the order in which groups name them."""
     reached = set(wanted)
     while linked := {name for group in groups if not reached.isdisjoint(group) for name in group} - reached:
         reached |= linked

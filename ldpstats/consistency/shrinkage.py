@@ -32,54 +32,27 @@ _FLAT = 1e-10
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ShrinkageFit:
-    """A table between independence and the data.
+    """A table between independence and the data."""
 
-    Parameters
-    ----------
-    frequencies : array, shape (cells,)
-        Positive, summing to one.
-    discrepancy : float
-        How far its marginals are from the estimated ones: D(p) = Σ_t (M_t p − π̂_t)ᵀ C_t⁻ (M_t p − π̂_t).
-    df : float
-        The effective number of parameters that were fitted: those of the one-way margins, and tr K (K + λ)⁻¹ with K the
-        spread of the whitened sums that the margins do not explain.
-    """
-
-    frequencies: FloatArray
-    discrepancy: float
-    df: float
+    frequencies: FloatArray  # positive, flat
+    discrepancy: float  # D(p) = Σ_t (M_t p − π̂_t)ᵀ C_t⁻ (M_t p − π̂_t)
+    df: float  # effective number of fitted parameters
 
 
 def shrunken_joint(marginals: Iterable[Marginal], target: Domain) -> ShrinkageFit:
     """Find the table between independence and the data whose estimated error is least.
 
     Independence q is the product of the one-way margins, each pooled from all marginals by inverse variances and made
-    proper. From there the minimizers p of ½ D(p) + λ KL(p ‖ q) lead to the data, as λ falls. Each of these problems
-    is convex; p is log-linear, q exp(Σ_t M_tᵀ θ_t), with no interaction that no marginal is about. Of them the one is
+    proper. From there the minimizers p of ½ D(p) + λ KL(p ‖ q) lead to the data, as λ falls. Each of these problems is
+    convex; p is log-linear, q exp(Σ_t M_tᵀ θ_t), with no interaction that no marginal is about. Of them the one is
     taken whose D + 2 df is least (Mallows 1973), an unbiased estimate, up to a constant, of the expected squared
     distance between its marginals and the true ones, in standard errors. The df are those of the one-way margins, which
-    q takes from the data, and those of the ridge beyond them.
+    q takes from the data, and those of the ridge beyond them: tr K (K + λ)⁻¹ with K the spread of the whitened sums
+    that the margins do not explain.
 
     Covariances are estimates themselves. No direction is taken to be more certain than half a respondent makes it, so
     that cells which nobody reported do not count as known; of a marginal whose total is known for sure, only the
     contrasts count.
-
-    Parameters
-    ----------
-    marginals : iterable of Marginal
-        Each is added up to the target first.
-    target : Domain
-
-    Examples
-    --------
-    Two weakly associated attributes, seen through much noise and through little:
-
-    >>> seen, domain = np.array([0.3, 0.2, 0.2, 0.3]), Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
-    >>> for variance in (0.01, 0.0001):
-    ...     pair = Marginal(("sex", "car"), (2, 2), seen, variance * (np.eye(4) - 1 / 4), 1000)
-    ...     print(shrunken_joint([pair], domain).frequencies.round(3))
-    [0.25 0.25 0.25 0.25]
-    [0.299 0.201 0.201 0.299]
     """
     found = overlapping(marginals, target)
     path = _RidgePaths.of(found, [one.estimate[None] for one in found], target)
@@ -90,7 +63,7 @@ def shrunken_joint(marginals: Iterable[Marginal], target: Domain) -> ShrinkageFi
 
 
 def shrunken_refits(marginals: Sequence[Marginal], estimates: Sequence[FloatArray], target: Domain) -> FloatArray:
-    """Return, for every row of the estimates, the frequencies of `shrunken_joint`, with the same covariances."""
+    """Frequencies of `shrunken_joint` for every row of the estimates, with the same covariances."""
     paths = _RidgePaths.of(marginals, estimates, target).compressed()
     rows, margins = np.arange(len(paths.observed)), _one_way(target)
     together = max(1, _MOST_NUMBERS // max(1, paths.whitened.size))
@@ -104,15 +77,9 @@ def shrunken_refits(marginals: Sequence[Marginal], estimates: Sequence[FloatArra
 
 
 def independent(marginals: Sequence[Marginal], estimates: Sequence[FloatArray], target: Attributes) -> FloatArray:
-    """Return, for every row of the estimates, the flat product of the one-way margins, each pooled from all marginals.
+    """For every row of the estimates, the flat product of the one-way margins, each pooled from all marginals.
 
     No category counts for less than half a respondent: a margin of zero would rule its cells out for good.
-
-    Examples
-    --------
-    >>> pair = Marginal(("sex", "car"), (2, 2), np.array([0.4, 0.1, 0.2, 0.3]), np.eye(4) / 100, 100)
-    >>> independent([pair], [pair.estimate[None]], ("sex", "car")).round(2)
-    array([[0.3, 0.2, 0.3, 0.2]])
     """
     tables = np.ones((len(estimates[0]), 1))
     for name in target:
@@ -122,7 +89,7 @@ def independent(marginals: Sequence[Marginal], estimates: Sequence[FloatArray], 
 
 
 def _pooled(marginals: Sequence[Marginal], estimates: Sequence[FloatArray], name: str) -> FloatArray:
-    """Return the proper, positive margins of one attribute."""
+    """Proper, positive margins of one attribute, a row each."""
     about = [(one, rows) for one, rows in zip(marginals, estimates, strict=True) if name in one.attributes]
     own = [one.added_up((name,)) for one, _ in about]
     summed = [rows @ np.eye(one.shape[0])[given.onto((name,))] for one, (given, rows) in zip(own, about, strict=True)]
@@ -156,7 +123,7 @@ class _RidgePaths:
         return cls(start, np.concatenate(whitened), np.concatenate(observed, axis=1))
 
     def compressed(self) -> _RidgePaths:
-        """Return the same paths with no more directions than tables can move in; discrepancies differ by a constant."""
+        """The same paths in only the directions that tables can move in; discrepancies differ by a constant."""
         centre = self.whitened.mean(axis=1)
         rotation, lengths, directions = np.linalg.svd(self.whitened - centre[:, None], full_matrices=False)
         kept = lengths > _FLAT * lengths.max(initial=0.0)
@@ -164,23 +131,23 @@ class _RidgePaths:
         return _RidgePaths(self.independent, moved, (self.observed - centre) @ rotation[:, kept])
 
     def only(self, rows: IntArray) -> _RidgePaths:
-        """Return some of the paths."""
+        """Some of the paths."""
         return _RidgePaths(self.independent[rows], self.whitened, self.observed[rows])
 
     def tables(self, multipliers: FloatArray) -> FloatArray:
-        """Return the tables with these multipliers θ."""
+        """Tables with these multipliers θ."""
         logarithms = np.log(self.independent) + multipliers @ self.whitened
         weights = np.exp(logarithms - logarithms.max(axis=1, keepdims=True))
         tables: FloatArray = weights / weights.sum(axis=1, keepdims=True)
         return tables
 
     def discrepancies(self, tables: FloatArray) -> FloatArray:
-        """Return the squared distances of tables from the marginals."""
+        """Squared distances of tables from the marginals."""
         distances: FloatArray = np.square(tables @ self.whitened.T - self.observed).sum(axis=1)
         return distances
 
     def spread_beyond(self, margins: FloatArray, tables: FloatArray) -> FloatArray:
-        """Return the spread of the whitened marginals that other sums of cells do not explain."""
+        """Covariance of the whitened marginals given other sums of cells (the margins): what these do not explain."""
         many = len(self.whitened)
         both = _spread(np.concatenate([self.whitened, margins]), tables)
         own = both[:, many:, many:] + _LEAST_VARIANCE * np.eye(len(margins))
@@ -188,7 +155,7 @@ class _RidgePaths:
         return both[:, :many, :many] - explained
 
     def objectives(self, multipliers: FloatArray, penalties: FloatArray) -> FloatArray:
-        """Return what the multipliers of the paths minimize."""
+        """Dual objective, which the multipliers minimize."""
         log_totals = np.logaddexp.reduce(np.log(self.independent) + multipliers @ self.whitened, axis=1)
         objectives: FloatArray = (
             log_totals - (self.observed * multipliers).sum(axis=1) + penalties / 2 * np.square(multipliers).sum(axis=1)
@@ -196,7 +163,7 @@ class _RidgePaths:
         return objectives
 
     def at(self, penalties: FloatArray, near: FloatArray) -> FloatArray:
-        """Return the multipliers at these penalties: by Newton's method, until each converges."""
+        """Multipliers at these penalties: by Newton's method, until each converges."""
         multipliers, moving = near.copy(), np.arange(len(near))
         for _ in range(_MOST_STEPS):
             paths, begins, penalty = self.only(moving), multipliers[moving], penalties[moving]
@@ -214,7 +181,7 @@ class _RidgePaths:
         return multipliers
 
     def lengths(self, begins: FloatArray, steps: FloatArray, falls: FloatArray, penalties: FloatArray) -> FloatArray:
-        """Halve the steps that do not lower the objective enough; those that promise no fall are taken whole."""
+        """Line search: halve steps that do not lower the objective enough; take whole those that promise no fall."""
         lengths = np.ones(len(begins))
         short = np.flatnonzero(falls > 0)
         before = self.objectives(begins, penalties)
@@ -228,7 +195,7 @@ class _RidgePaths:
 
 
 def _least_risk(paths: _RidgePaths, margins: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the multipliers where discrepancy + 2 df is least along each path, and the df there."""
+    """Multipliers where discrepancy + 2 df is least along each path, and the df there."""
     penalties = 100 * np.trace(_spread(paths.whitened, paths.independent), axis1=1, axis2=2)
     multipliers: FloatArray = np.zeros_like(paths.observed)
     best, df = multipliers, np.full(len(multipliers), float(len(margins)))
@@ -247,7 +214,7 @@ def _least_risk(paths: _RidgePaths, margins: FloatArray) -> tuple[FloatArray, Fl
 
 
 def _spread(sums: FloatArray, tables: FloatArray) -> FloatArray:
-    """Return the covariances of sums of cells of one respondent drawn from each of the tables."""
+    """Covariances of sums of cells of one respondent drawn from each of the tables."""
     means = tables @ sums.T
     squares = (tables[:, None] * sums).reshape(-1, sums.shape[1]) @ sums.T
     return squares.reshape(len(tables), len(sums), len(sums)) - means[:, :, None] * means[:, None]
@@ -259,13 +226,13 @@ def _with_ridge(matrices: FloatArray, penalties: FloatArray) -> FloatArray:
 
 
 def _one_way(target: Domain) -> FloatArray:
-    """Return what the one-way margins are sums of: a row for each category but the first of each attribute."""
+    """Indicator rows of the one-way margins: one for each category but the first of each attribute."""
     rows = [np.eye(target.size((name,)))[1:, target.onto((name,))] for name in target.names]
     return np.concatenate(rows)
 
 
 def _whitening(marginal: Marginal) -> FloatArray:
-    """Return W such that the covariance of W π̂ is the identity, with a row per direction in which there is noise."""
+    """W such that the covariance of W π̂ is the identity, with a row per direction in which there is noise."""
     from scipy.linalg import helmert
 
     covariance, cells = marginal.covariance, marginal.estimate.size

@@ -12,7 +12,7 @@ GAMMA = 0.5
 
 
 def absolute_share(method: object, gamma: object) -> float:
-    """Return what absolute distances are weighed by, the squared ones having the rest."""
+    """Weight of absolute deviations in a violation; the squared ones have the rest."""
     shares = {"l2": 0.0, "l1": 1.0, "elastic-net": GAMMA}
     if not isinstance(method, str) or method not in shares:
         raise LdpstatsError(f"method = {method!r}", one_line(list(shares)))

@@ -50,25 +50,16 @@ _ZERO = 1e-7
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TargetCells:
-    """The cells of a table as sums of those of a joint table, of which only the possible ones are known.
-
-    Parameters
-    ----------
-    tables : PossibleTables
-        All that are possible, together.
-    single : PossibleTables or Pointwise
-        Where the extremes of single values are found.
-    cells : array, shape (cells of the table, cells of the joint table)
-    """
+    """The cells of a table as sums of the cells of a joint table that is only partially identified."""
 
     tables: PossibleTables
-    single: PossibleTables | Pointwise
-    cells: FloatArray
+    single: PossibleTables | Pointwise  # for extremes of single values
+    cells: FloatArray  # shape (cells of the table, cells of the joint table)
 
     def limits(self, inner: FloatArray | None = None) -> FloatArray:
-        """Return the least and the largest value of every cell, in two rows, given limits from some of these tables.
+        """Least and largest value of every cell, shape (2, cells).
 
-        Where those begin at zero, so do these.
+        Where `inner` limits, from some of these tables, begin at zero, so do these.
         """
         lower = np.zeros(len(self.cells))
         above = np.flatnonzero(inner[0] > 0) if inner is not None else np.arange(lower.size)
@@ -78,7 +69,7 @@ class TargetCells:
         return limits
 
     def quotients(self, domain: Domain, given: tuple[str, ...], names: tuple[str, ...]) -> FloatArray:
-        """Return the least and the largest proportions of some attributes within the categories of the given ones."""
+        """Least and largest proportions of `names` within the categories of `given`, shape (2, cells)."""
         kept = domain.project((*given, *names))
         joint = np.zeros((kept.size(), self.cells.shape[1]))
         np.add.at(joint, domain.onto(kept.names), self.cells)
@@ -89,33 +80,24 @@ class TargetCells:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class AssociationBounds(Result):
-    """Limits of Cramér's V; they unpack to (low, high, words).
+    """Limits of Cramér's V under partial identification; unpacks to (low, high, words).
 
-    Parameters
-    ----------
-    low, high : float
-        With confidence: V is between them where the contrasts are in their joint confidence set.
-    point_low, point_high : float
-        If what the reports identify were known exactly, to be as estimated.
-    words : str
-        How they were found, and what is exact about them.
-    of : Bounds, optional
-        Of the table whose V it is.
+    With confidence, V lies from `low` to `high`; the identified set as estimated goes from `point_low` to `point_high`.
     """
 
     low: Share
     high: Share
     point_low: Share
     point_high: Share
-    words: str
-    of: Bounds | None = None
+    words: str  # how the limits were found, and what is exact about them
+    of: Bounds | None = None  # the bounds of the table whose V it is
 
     def __iter__(self) -> Any:
         return iter((self.low, self.high, self.words))
 
     @property
     def headline(self) -> str:
-        """What is left possible, with confidence."""
+        """Cramér's V in a line: its limits with confidence."""
         whose = f" of {' and '.join(self.of.domain.names)}{self._kind}" if self.of else ""
         if np.isnan(self.low):
             return f"Cramér's V{whose}: no bounds, {self.words}"
@@ -130,18 +112,18 @@ class AssociationBounds(Result):
         return f"with confidence of at least {_percent(self.of.alpha)}" if self.of else "with confidence"
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a row: limits with confidence, and of the estimated identified set."""
+        """Data frame of one row: limits with confidence, and of the estimated identified set."""
         limits = (self.low, self.high, self.point_low, self.point_high)
         return pd.DataFrame([limits], index=["cramers_v"], columns=list(_LIMITS))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the bounds as plain values; None stands for limits that there are not."""
+        """Bounds as plain values; None stands for limits that there are not."""
         about = "level n=of.n simulated=of.simulated" if self.of else ""
         names = f"attributes=of.domain.names low high point_low point_high how=words assumption {about}"
         return plain_values(self, names, assumption=None, level=1 - self.of.alpha if self.of else None)
 
     def summary(self) -> Summary:
-        """Return the limits as a table that can be read aloud, with how they were found."""
+        """Table of the limits, and how they were found."""
         none = bool(np.isnan(self.low))
         limits = {"the identified set as estimated": (self.point_low, self.point_high)}
         limits[self._confidence] = (self.low, self.high)
@@ -155,7 +137,7 @@ class AssociationBounds(Result):
         )
 
     def picture(self) -> Picture:
-        """Return what `plot` draws: what reports leave open, within the limits with confidence."""
+        """Intervals of V: the identified set within the limits with confidence."""
         from ldpstats.pictures.intervals import Intervals
 
         notes = [_thick(self._confidence), *([f"no bounds: {self.words}"] if np.isnan(self.low) else [])]
@@ -174,38 +156,11 @@ class AssociationBounds(Result):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Bounds(Result):
-    """The proportions that reports leave possible, in every cell of a table that they need not identify.
+    """Bounds of every cell of a table that reports identify only partially.
 
-    Parameters
-    ----------
-    domain : Domain
-        What the table is about.
-    lower, upper : array, shape of the domain
-        With confidence; see `covers`. nan if the reports contradict each other.
-    point_lower, point_upper : array, shape of the domain
-        The identified set as estimated: what each cell could be if that which the reports identify were known exactly.
-    alpha : float
-        One minus the confidence.
-    simultaneous : bool
-        Whether that is confidence in all cells at once, or in each by itself.
-    df : int
-        The contrasts that the reports identify.
-    n : int
-        The reports behind them.
-    pvalue : float
-        Of the hypothesis that what was measured several times is the same, and that some proper table has it all.
-    why_not : str
-        Why there are no bounds, if there are none.
-    bound : str
-        Why the covariance of the measured sums is an upper bound, if it is.
-    privacy : PrivacyStatement, optional
-        What the respondents were promised.
-    simulated : int
-        How many of the reports came from a simulation.
-    joint : Domain, optional
-        What was measured is about: the attributes of the table, and those that join them.
-    measured : Measured, optional
-        What the bounds follow from, for quotients and Cramér's V.
+    `lower` and `upper` hold with confidence (see `covers`), for each cell by itself or, if `simultaneous`, for all at
+    once. `point_lower` and `point_upper` limit the identified set as estimated: what a cell could be if all that the
+    reports identify were known exactly. All are nan where the reports contradict each other, as `why_not` says.
     """
 
     domain: Domain
@@ -215,15 +170,15 @@ class Bounds(Result):
     point_upper: FloatArray
     alpha: float
     simultaneous: bool
-    df: Count
+    df: Count  # contrasts that the reports identify
     n: Count
-    pvalue: Share
+    pvalue: Share  # of the hypothesis that sums measured several times agree, and some proper table has all
     why_not: str = ""
-    bound: str = ""
+    bound: str = ""  # why the covariance of the measured sums is an upper bound, if it is
     privacy: PrivacyStatement | None = None
     simulated: Count = 0
-    joint: Domain | None = field(default=None, repr=False)
-    measured: Measured | None = field(default=None, repr=False)
+    joint: Domain | None = field(default=None, repr=False)  # attributes that something was measured about
+    measured: Measured | None = field(default=None, repr=False)  # for quotients and Cramér's V
 
     def __post_init__(self) -> None:
         significance(self.alpha)
@@ -257,7 +212,7 @@ class Bounds(Result):
 
     @property
     def covers(self) -> str:
-        """What the limits hold, and how often."""
+        """What the limits cover, and how often."""
         held = (
             "the limits of all cells at once hold all values that the population leaves possible, hence the true ones "
             "(simultaneous, so that any one cell is covered more often)"
@@ -273,7 +228,7 @@ class Bounds(Result):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a row per cell, labelled by category: limits with confidence, and of the estimated identified set."""
+        """Data frame with a row per cell: limits with confidence, and of the estimated identified set."""
         index = self.domain.index()
         return pd.DataFrame(
             {name: getattr(self, name).ravel() for name in _LIMITS},
@@ -281,15 +236,10 @@ class Bounds(Result):
         )
 
     def conditional(self, of: Sequence[str], given: Sequence[str]) -> pd.DataFrame:
-        """Return limits of the proportions of some attributes within the categories of others, as in `to_frame`.
+        """Limits of the proportions of some attributes within the categories of others, as in `to_frame`.
 
         Each is the least and the largest quotient over the same possible tables, which is sharper than quotients of
         limits. Where a category of `given` may be empty, nothing is known: 0 and 1.
-
-        Parameters
-        ----------
-        of, given : sequence of str
-            Different attributes of the table, at least one each.
         """
         names, conditions = listed(of), listed(given)
         both = self.domain.project((*conditions, *names))
@@ -300,7 +250,7 @@ class Bounds(Result):
         return pd.DataFrame(limits.T, index=both.index(), columns=list(_LIMITS))
 
     def cramers_v(self) -> AssociationBounds:
-        """Return limits of Cramér's V of a two-way table, over the joint confidence set and the identified set."""
+        """Limits of Cramér's V of a two-way table, over the joint confidence set and the identified set."""
         if len(self.domain) != 2:
             raise LdpstatsError(
                 f"bounds of a table of {one_line(self.domain.names)}", "two attributes", "Ask for the bounds of a pair."
@@ -320,7 +270,7 @@ class Bounds(Result):
         return AssociationBounds(*within[0], *within[1], words, self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the bounds as plain values; None stands for limits that there are not."""
+        """Bounds as plain values; None stands for limits that there are not."""
         return plain_values(
             self,
             "attributes=domain.names categories=domain lower upper point_lower point_upper level simultaneous df "
@@ -331,7 +281,7 @@ class Bounds(Result):
         )
 
     def summary(self) -> Summary:
-        """Return the limits of every cell as a table that can be read aloud, with what they mean."""
+        """Table of the limits of every cell, and what they mean."""
         frame = self.to_frame()[["point_lower", "point_upper", "lower", "upper"]]
         rows = [
             [*map(str, labels), *("-" if self.why_not else f"{limit:.4f}" for limit in limits)]
@@ -349,7 +299,7 @@ class Bounds(Result):
         return summary_of_figures(title, headers, rows, sentences)
 
     def promised(self) -> list[str]:
-        """Return how many reports there are and what was promised, as sentences."""
+        """Sentences on how many reports there are and what respondents were promised."""
         return reports_in_sentences(self.n, self.privacy)
 
     @property
@@ -361,7 +311,7 @@ class Bounds(Result):
         return f"{' × '.join(self.domain.names)}, {cells} cells, {reports}{none}"
 
     def picture(self) -> Picture:
-        """Return what `plot` draws: for every cell what reports leave open, within the limits with confidence."""
+        """Intervals of the cells: identified sets within the limits with confidence."""
         from ldpstats.pictures.intervals import Intervals
 
         shown, cells = shown_values(self.upper.ravel()), self.domain.index()
@@ -396,28 +346,28 @@ def bounds_of(
     privacy: PrivacyStatement | None = None,
     simulated: int = 0,
 ) -> Bounds:
-    """Return bounds of a table from measured sums of a joint table that has its attributes, without an assumption.
+    """Bounds of a table from measured sums of a joint table that has its attributes, without an assumption.
 
-    What is measured identifies some contrasts of the joint table; the others are free (Manski 2003). Every proper
-    joint table with the identified contrasts is possible, and a cell of the target lies between its least and its
-    largest value among them: for two margins these are Fréchet's (1951) bounds. The contrasts are estimated with noise.
-    With confidence,
+    What is measured identifies some contrasts of the joint table; the others are free (Manski 2003). Every proper joint
+    table with the identified contrasts is possible, and a cell of the target lies between its least and its largest
+    value among them: for two margins these are Fréchet's (1951) bounds. The contrasts are estimated with noise. With
+    confidence,
 
     - pointwise, a value of a cell lies between the limits unless the test rejects that some possible table has it, at
       any value of the contrasts: the interval covers the true value, wherever in its identified set that is (Imbens &
       Manski 2004, Stoye 2009), by the conditional test of Cox & Shi (2023), see `Pointwise`;
-    - simultaneously, all tables count as possible whose contrasts lie in the joint confidence set of the estimated
-      ones: the limits hold the whole identified sets of all cells at once (Horowitz & Manski 2000). So they always do
-      where the covariance is an upper bound, under which the conditional test is not known to have its level.
+    - simultaneously, all tables are possible whose contrasts lie in the joint confidence set of the estimated ones: the
+      limits hold the whole identified sets of all cells at once (Horowitz & Manski 2000). So they always do where the
+      covariance is an upper bound, under which the conditional test is not known to have its level.
 
-    Where the reports contradict each other there are no bounds, and `why_not` says so: sums that must agree differ by
-    more than one in a thousand times by chance, or no proper table lies in the confidence set.
+    There are no bounds where reports contradict each other: sums that must agree differ by more than one in a thousand
+    times by chance, or no proper table lies in the confidence set.
 
     Parameters
     ----------
     joint : Domain
-        Attributes that something was measured about. Those that do not matter for the target are better left out:
-        with every contrast that is estimated, the joint confidence set becomes wider.
+        Attributes of the joint table. Those that do not matter for the target are better left out: with every contrast
+        that is estimated, the joint confidence set becomes wider.
     measured : Measured
         Sums of its cells.
     target : sequence of str
@@ -427,22 +377,6 @@ def bounds_of(
         Whether the confidence is in all cells at once.
     privacy : PrivacyStatement, optional
     simulated : int
-
-    Examples
-    --------
-    The margins of two attributes, each from 10,000 respondents, who were not asked about both:
-
-    >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
-    >>> margins = Measured(
-    ...     np.array([[1, 1, 0, 0], [1, 0, 1, 0]]), np.array([0.6, 0.7]), np.diag([0.24, 0.21]) / 10_000, 20_000
-    ... )
-    >>> bounds_of(domain, margins, ["sex", "car"]).to_frame().round(3)
-             lower  upper  point_lower  point_upper
-    sex car
-    F   yes  0.287  0.610          0.3          0.6
-        no   0.000  0.309          0.0          0.3
-    M   yes  0.087  0.410          0.1          0.4
-        no   0.000  0.309          0.0          0.3
     """
     alpha = significance(alpha)
     table = joint.project(target)
@@ -485,7 +419,7 @@ def bounds_of(
 def _possible(
     identified: Identified, nearest: NearestTable, cells: FloatArray, alpha: float, simultaneous: bool
 ) -> tuple[TargetCells, ...]:
-    """Return the cells in the tables that are possible with confidence, and in those with the most likely contrasts."""
+    """Cells in the tables that are possible with confidence, and in those with the most likely contrasts."""
     whole = WholeTable.of(identified)
     within = confidence_set(identified, alpha, whole=whole)
     known = same_sums(identified, nearest.table, whole)
@@ -494,7 +428,7 @@ def _possible(
 
 
 def _identified(joint: Domain, measured: Measured) -> Identified:
-    """Return what is identified, after a check that it is about the joint table."""
+    """Contrasts that are identified, after a check that the sums are about the joint table."""
     if measured.sums.shape[1] != joint.size():
         raise LdpstatsError(
             f"sums of shape {measured.sums.shape} about a joint table of {joint.size()} cells",
@@ -504,7 +438,7 @@ def _identified(joint: Domain, measured: Measured) -> Identified:
 
 
 def _cells(joint: Domain, table: Domain) -> FloatArray:
-    """Return the cells of a table as sums of those of a joint table."""
+    """Indicator matrix of a table's cells as sums of those of a joint table."""
     return np.eye(table.size())[:, joint.onto(table.names)]
 
 
@@ -513,14 +447,14 @@ def _percent(alpha: float) -> str:
 
 
 def _properness(identified: Identified, nearest: NearestTable) -> float:
-    """Return the p-value of the hypothesis that the identified contrasts are those of a proper table."""
+    """P-value of the hypothesis that the identified contrasts are those of a proper table."""
     from scipy.stats import chi2
 
     return float(chi2.sf(nearest.distance, identified.df)) if identified.df else 1.0
 
 
 def _contradiction(identified: Identified, nearest: NearestTable, alpha: float) -> str:
-    """Say how the reports contradict each other, if they do."""
+    """How the reports contradict each other; empty if they do not."""
     if identified.pvalue < LEVEL:
         return (
             "the reports contradict each other: sums that must agree differ beyond chance "

@@ -19,44 +19,24 @@ _TOLERANCE = 1e-8
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConicSolution:
-    """The solution of a programme, with its dual certificate.
-
-    Parameters
-    ----------
-    point : array
-        The variables.
-    multipliers : array
-        A number for every row of the constraints; zeros where the solver found none.
-    bound : float
-        What the objective is at least, by the multipliers; minus infinity where the solver found none.
-    """
+    """The solution of a conic programme, with its dual certificate."""
 
     point: FloatArray
-    multipliers: FloatArray
-    bound: float
+    multipliers: FloatArray  # per row of the constraints; zeros where the solver found none
+    bound: float  # lower bound of the objective by the multipliers; else -inf
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Constraints:
-    """The points v with M v + w = r for some w in a product of cones.
+    """The points v with M v + w = r for some w in a product of cones."""
 
-    Parameters
-    ----------
-    matrix : sparse array
-        M.
-    right : array
-        r.
-    cones : tuple of pairs
-        The cones from the first row on, each with the number of its rows.
-    """
-
-    matrix: Any  # sparse
-    right: FloatArray
-    cones: tuple[tuple[Cone, int], ...]
+    matrix: Any  # sparse; M
+    right: FloatArray  # r
+    cones: tuple[tuple[Cone, int], ...]  # from the first row on, each with its number of rows
 
     @classmethod
     def of(cls, *parts: tuple[Cone, Any, FloatArray]) -> Constraints:
-        """Put constraints one below the other; those without rows are left out."""
+        """Stack constraints; those without rows are left out."""
         from scipy.sparse import csc_array, vstack
 
         filled = [part for part in parts if part[2].size]
@@ -64,7 +44,7 @@ class Constraints:
         return cls(matrix, np.concatenate([right for *_, right in filled]), tuple((c, r.size) for c, _, r in filled))
 
     def widened(self, columns: int, *parts: tuple[Cone, Any, FloatArray]) -> Constraints:
-        """Return the constraints with more variables behind the others, and more constraints on all of them."""
+        """Append variables, and constraints on all variables."""
         from scipy.sparse import csc_array, hstack, vstack
 
         padded = hstack([self.matrix, csc_array((self.right.size, columns))])
@@ -73,7 +53,7 @@ class Constraints:
         return Constraints(matrix, np.concatenate([self.right, more.right]), self.cones + more.cones)
 
     def minimized(self, costs: Iterable[FloatArray], curvature: FloatArray | None = None) -> Iterator[ConicSolution]:
-        """Minimize ½ Σ h v² + c·v for every c of the costs; without a curvature h it is none."""
+        """Minimize ½ Σ h v² + c·v for every c of the costs; without a curvature h, c·v."""
         import clarabel
         from scipy.sparse import csc_array, diags_array
 
@@ -105,7 +85,7 @@ class Constraints:
 
 
 def _settings() -> Any:
-    """Return settings under which the constraints are set up once, for many costs."""
+    """Settings of Clarabel by which constraints are set up once for many costs."""
     import clarabel
 
     settings = clarabel.DefaultSettings()

@@ -16,7 +16,7 @@ _MISSED = 1e-7
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _MarginLimits:
-    """The margin of one attribute: which cells its categories add up, and between which limits their shares lie."""
+    """Limits of the margin of one attribute, whose categories add up these sums of cells."""
 
     sums: FloatArray
     low: FloatArray
@@ -29,36 +29,28 @@ class _MarginLimits:
 
     @property
     def middle(self) -> FloatArray:
-        """The middle between the limits."""
+        """Midpoints of the limits."""
         return (self.low + self.high) / 2
 
     @property
     def reach(self) -> FloatArray:
-        """How far the limits are from the middle."""
+        """Half the distances between the limits."""
         return (self.high - self.low) / 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _IndependenceResiduals:
-    """The deviations P − r c from independence in all possible tables: linear in the cells but for a known rest.
+    """The deviations P − r c from independence in all possible tables: linear in the cells but for a bounded rest.
 
     With r₀ and c₀ the middles of the margins' limits, r c = r₀ c + c₀ r − r₀ c₀ + (r − r₀)(c − c₀), and the last
-    product is at most the product of how far the limits reach. So what is not linear is of second order in the
-    uncertainty of the margins, and nothing where they are known.
-
-    Parameters
-    ----------
-    linear : array, shape (cells of the two-way table, cells)
-    rest : array, shape (cells of the two-way table,)
-        What the deviation may be more, or less, than its linear part.
-    least, largest : array
-        The least and the largest product r c of the margins.
+    product is at most the product of their reaches: of second order in the uncertainty of the margins, zero where they
+    are known.
     """
 
-    linear: FloatArray
-    rest: FloatArray
-    least: FloatArray
-    largest: FloatArray
+    linear: FloatArray  # shape (cells of the two-way table, cells)
+    rest: FloatArray  # most by which a deviation differs from its linear part
+    least: FloatArray  # r c of the margins at least
+    largest: FloatArray  # and at most
 
     @classmethod
     def of(cls, cells: FloatArray, rows: _MarginLimits, columns: _MarginLimits) -> _IndependenceResiduals:
@@ -77,7 +69,7 @@ class _IndependenceResiduals:
 
 
 def cramers_v_limits(tables: PossibleTables, cells: FloatArray, shape: tuple[int, int]) -> tuple[float, float]:
-    """Return limits that hold Cramér's V of a two-way table in all possible tables.
+    """Limits of Cramér's V of a two-way table over all possible tables.
 
     With D = P − r c, φ² = Σ D² / (r c) and V = √(φ² / (min(rows, columns) − 1)). Where the margins r and c are known:
 
@@ -86,24 +78,8 @@ def cramers_v_limits(tables: PossibleTables, cells: FloatArray, shape: tuple[int
       of a convex function is bounded by that of the chords of D² over the limits of each D, which is linear.
 
     Where they are not, both are outer limits: each r c in a denominator is taken between the limits of the margins, and
-    what of D is not linear is allowed for in full.
-
-    Parameters
-    ----------
-    tables : PossibleTables
-    cells : array, shape (rows × columns, cells)
-        The cells of the two-way table as sums of those of the possible tables.
-    shape : tuple of int
-
-    Examples
-    --------
-    Known margins of (.5, .5) twice, and nothing else:
-
-    >>> from scipy.sparse import csc_array
-    >>> tables = PossibleTables(csc_array([[1.0, 1, 0, 0], [1, 0, 1, 0]]), np.array([0.5, 0.5]))
-    >>> low, high = cramers_v_limits(tables, np.eye(4), (2, 2))
-    >>> round(low, 3), round(high, 3)
-    (0.0, 1.0)
+    what of D is not linear is allowed for in full. `cells`, shape (rows × columns, cells of the possible tables), adds
+    up the cells of the two-way table.
     """
     side = min(shape)
     grid = cells.reshape(*shape, -1)
@@ -115,7 +91,7 @@ def cramers_v_limits(tables: PossibleTables, cells: FloatArray, shape: tuple[int
 
 
 def _least_square(tables: PossibleTables, deviations: _IndependenceResiduals) -> float:
-    """Return a lower limit of φ²: the least Σ h² / (r c), at the largest r c, with h ≥ |linear part| − rest."""
+    """Lower limit of φ²: the least Σ h² / (r c), at the largest r c, with h ≥ |linear part| − rest."""
     from scipy.sparse import csc_array, eye_array, hstack
 
     there = deviations.largest > 0
@@ -135,7 +111,7 @@ def _least_square(tables: PossibleTables, deviations: _IndependenceResiduals) ->
 
 
 def _largest_square(tables: PossibleTables, deviations: _IndependenceResiduals) -> float:
-    """Return an upper limit of φ²: the largest sum of the chords of D² / (r c), at the least r c."""
+    """Upper limit of φ²: the largest sum of the chords of D² / (r c), at the least r c."""
     if deviations.least.min() <= 0:
         return math.inf
     low = tables.least(deviations.linear) - deviations.rest
@@ -147,7 +123,7 @@ def _largest_square(tables: PossibleTables, deviations: _IndependenceResiduals) 
 
 
 def _largest_of_four(tables: PossibleTables, deviations: _IndependenceResiduals, margins: list[_MarginLimits]) -> float:
-    """Return an upper limit of φ² of a table of 2 by 2: D² / (r₁ r₂ c₁ c₂), as all four D are ±D."""
+    """Upper limit of φ² of a table of 2 by 2: D² / (r₁ r₂ c₁ c₂), as all four D are ±D."""
     first = deviations.linear[:1]
     farthest = max(float(-tables.least(-first)[0]), float(-tables.least(first)[0])) + deviations.rest[0]
     # r (1 − r) is least at one of the limits of r

@@ -29,35 +29,22 @@ _ROUNDED = 1e-6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Identified:
-    """The contrasts of a table that its measured sums tell, and how far the rest of those sums disagrees.
+    """The contrasts of a table that its measured sums identify, and how far the rest of those sums disagrees."""
 
-    Parameters
-    ----------
-    sums : sparse array, shape (df, cells)
-        Sums of cells, none of which follows from the others and the total.
-    values : array, shape (df,)
-        Their best linear unbiased estimate from all that was measured.
-    root : array, shape (df, df)
-        A lower triangular R with R Rᵀ the covariance of the values.
-    disagreement, spare : float and int
-        How far sums that must agree in every table disagree: the statistic of Hansen's (1982) test of over-identifying
-        restrictions, and its degrees of freedom.
-    """
-
-    sums: Any  # sparse
-    values: FloatArray
-    root: FloatArray
-    disagreement: float
-    spare: int
+    sums: Any  # sparse; shape (df, cells); linearly independent of each other and of the total
+    values: FloatArray  # best linear unbiased estimates of the sums
+    root: FloatArray  # lower triangular R with R Rᵀ their covariance
+    disagreement: float  # statistic of Hansen's (1982) test of over-identifying restrictions
+    spare: int  # its degrees of freedom
 
     @property
     def df(self) -> int:
-        """The number of contrasts that are identified: the degrees of freedom of their joint confidence set."""
+        """Number of identified contrasts: the degrees of freedom of their joint confidence set."""
         return self.values.size
 
     @property
     def pvalue(self) -> float:
-        """The p-value of the hypothesis that all sums were measured in the same population."""
+        """P-value of the hypothesis that all sums were measured in the same population."""
         from scipy.stats import chi2
 
         return float(chi2.sf(self.disagreement, self.spare)) if self.spare else 1.0
@@ -66,12 +53,12 @@ class Identified:
     def of(cls, measured: Measured) -> Identified:
         """Reduce measured sums to the contrasts that they identify.
 
-        Of the directions in the space of sums, those in which tables do not differ are fixed: totals, and the
-        differences of sums that several collections share. What was measured there is noise. It tells whether the
-        sums agree, and, as far as it is correlated with the noise elsewhere, what to take off there (generalized
-        least squares). In the other directions tables differ. There the variance of an empty cell is added, by the rule
-        of three, for as many reports as n, or the mean variance, says: that nobody reported a cell does not make it
-        known, and what is seen of rare cells makes their variance look too small when it makes them look too rare.
+        In the space of sums, tables do not differ in some directions: totals, and differences of sums that several
+        collections share. What was measured there is noise. It tells whether the sums agree and, as far as it is
+        correlated with the noise elsewhere, what to take off there (generalized least squares). In the other directions
+        the variance of an empty cell is added, by the rule of three, for as many reports as n, or the mean variance,
+        says: that nobody reported a cell does not make it known, and rare cells that look too rare have variances that
+        look too small.
         """
         from scipy.sparse import csc_array
 
@@ -102,7 +89,7 @@ class Identified:
 
 
 def _checked(measured: Measured) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return sums that differ by one at most between cells, with their estimates and covariance."""
+    """Scale sums so that they differ by one at most between cells; return them, estimates and covariance."""
     sums, estimate = real_array(measured.sums, "sums"), real_array(measured.estimate, "estimates")
     covariance = real_array(measured.covariance, "a covariance")
     refuse_too_large(sums.shape, "a matrix of sums")
@@ -116,7 +103,7 @@ def _checked(measured: Measured) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 def _agreement(error: FloatArray, covariance: FloatArray, sure: float) -> tuple[FloatArray, float, int]:
-    """Return the inverse of a covariance where there is noise, the squared length of an error in it, and its rank."""
+    """Pseudoinverse of the covariance of errors that should be zero, their squared length in it, and its rank."""
     variances, directions = np.linalg.eigh(covariance)
     noisy = variances > max(sure, np.finfo(float).tiny)
     # its length: single coordinates depend on how directions of the same variance are turned
@@ -132,7 +119,7 @@ def _agreement(error: FloatArray, covariance: FloatArray, sure: float) -> tuple[
 
 
 def _root_of(spread: FloatArray, rows: FloatArray, total: float, n: int) -> FloatArray:
-    """Return the triangular root of the covariance of some sums, from that of the directions that they combine."""
+    """Triangular root of the covariance of some sums, from that of the directions that they combine."""
     variances, directions = np.linalg.eigh(spread)
     least = max(_EMPTY / n**2, float(total) / max(n / _EMPTY, len(spread), 1))
     scaled = rows @ directions * np.sqrt(np.maximum(variances, 0) + least)
@@ -141,7 +128,7 @@ def _root_of(spread: FloatArray, rows: FloatArray, total: float, n: int) -> Floa
 
 
 def radius(df: int, alpha: float) -> float:
-    """Return how far, in standard errors, the joint confidence set of so many contrasts reaches.
+    """Radius, in standard errors, of the joint confidence set of `df` contrasts: the root of a χ² quantile.
 
     Examples
     --------

@@ -18,42 +18,27 @@ _AT_THE_END = 1e-7
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pointwise:
-    """The values of one sum of cells, or one quotient, that the reports do not contradict.
+    """Confidence limits of single sums of cells, or quotients, by inversion of the conditional χ² test.
 
     That a sum c·p has a value is the hypothesis that the identified contrasts are those of some proper table with it:
     that they lie in a polytope. It is rejected if their estimate is farther away than the root of the quantile of χ²
     with as many degrees of freedom as independent inequalities of the polytope hold with equality at its nearest point.
     This conditional test has its level wherever the contrasts are, for normal estimates with known covariance (Cox &
     Shi 2023, Theorem 1). A confidence set for everything at once needs the degrees of freedom of all contrasts.
-
-    Parameters
-    ----------
-    identified : Identified
-    alpha : float
-    distance : float
-        The squared distance of the nearest proper table.
-    whole : WholeTable, optional
-        As in `PossibleTables`.
     """
 
     identified: Identified
     alpha: float
-    distance: float
+    distance: float  # squared, of the nearest proper table
     whole: WholeTable | None = None
 
     def least(self, objectives: FloatArray, given: FloatArray | None = None) -> FloatArray:
-        """Return the least value of c·p, or of c·p / d·p, that is not rejected, for every row c of the objectives.
+        """Least value of c·p, or of c·p / d·p with d `given`, that is not rejected, for every row c of the objectives.
 
-        At the least value within the radius of k degrees of freedom, the distance is that radius. It is not rejected if
-        at least k inequalities hold with equality there. So k falls from the number of all contrasts to that number,
-        until it is no longer larger. The end of the range, 0 for a cell, is tested by itself.
-
-        Parameters
-        ----------
-        objectives : array, shape (rows, cells)
-            Of zeros and ones, or zeros and minus ones.
-        given : array, shape (cells,), optional
-            d, of zeros and ones.
+        Objectives are zeros and ones, or zeros and minus ones; d is zeros and ones. At the least value within the
+        radius of k degrees of freedom the distance is that radius. It is not rejected if at least k inequalities hold
+        with equality there. So k falls from the number of all contrasts to that number, until it is no longer larger.
+        The end of the range, 0 for a cell, is tested by itself.
         """
         normal = np.ones(objectives.shape[1]) if given is None else given
         tried = np.full(len(objectives), self.identified.df)
@@ -82,7 +67,7 @@ class Pointwise:
         return confidence_set(self.identified, self.alpha, df, self.whole)
 
     def _rejecting(self, distance: float) -> int:
-        """Return the most degrees of freedom with which this squared distance is too far; 0 if it is with none."""
+        """The most degrees of freedom with which this squared distance is too far; 0 if there are none."""
         from scipy.special import chdtrc
 
         return int(np.count_nonzero(chdtrc(np.arange(1, self.identified.df + 1), distance) < self.alpha))

@@ -29,40 +29,21 @@ _EXCHANGES_AT_ONCE, _WRONG, _FLAT = 20, 1e-10, 1e-10
 class PossibleTables:
     """The tables p ≥ 0 with Σ p = 1 whose sums A p are known, or lie in an ellipsoid x + {R u : ‖u‖ ≤ 1}.
 
-    Parameters
-    ----------
-    sums : sparse array, shape (sums, cells)
-        A, whose rows and the total are linearly independent.
-    values : array, shape (sums,)
-        x.
-    root : array, shape (sums, sums), optional
-        R.
-    whole : WholeTable, optional
-        The same, where the sums and the total tell every cell.
-
-    Examples
-    --------
-    The first cell of a table of 2 by 2 with the margins (.6, .4) and (.7, .3), as Fréchet (1951) bounds it:
-
-    >>> from scipy.sparse import csc_array
-    >>> tables = PossibleTables(csc_array([[1.0, 1, 0, 0], [1, 0, 1, 0]]), np.array([0.6, 0.7]))
-    >>> first = np.array([[1.0, 0, 0, 0]])
-    >>> tables.least(first).round(6), -tables.least(-first).round(6)
-    (array([0.3]), array([0.6]))
+    The rows of A and the total are linearly independent. `whole` is the same set where these tell every cell.
     """
 
-    sums: Any  # sparse
-    values: FloatArray
-    root: FloatArray | None = None
+    sums: Any  # sparse; A, shape (sums, cells)
+    values: FloatArray  # x
+    root: FloatArray | None = None  # R
     whole: WholeTable | None = None
 
     @property
     def cells(self) -> int:
-        """The number of cells."""
+        """Number of cells."""
         return int(self.sums.shape[1])
 
     def constraints(self, given: FloatArray | None = None) -> Constraints:
-        """Return the constraints on p / d·p, s = 1 / d·p and s u, in this order; d is all ones by default.
+        """Constraints on p / d·p, s = 1 / d·p and s u, in this order; d is `given`, all ones by default.
 
         So a quotient c·p / d·p is linear (Charnes & Cooper 1962). The rows begin with d·p = 1 and Σ p = s, and go on
         with those of A p = s x + s R u.
@@ -79,21 +60,16 @@ class PossibleTables:
         )
 
     def least(self, objectives: FloatArray, given: FloatArray | None = None) -> FloatArray:
-        """Return what c·p, or c·p / d·p, is at least in these tables, for every row c of the objectives.
+        """Least value of c·p, or of c·p / d·p with d `given`, in these tables, for every row c of the objectives.
 
-        It is the least value up to the solver's tolerance, and a bound whatever the solver does: p is proper, so that
-        c·p ≥ min(c + Aᵀλ) − λ·x − ‖Rᵀλ‖ for any λ. The solver's multipliers make that nearly as large as it can be.
-
-        Parameters
-        ----------
-        objectives : array, shape (rows, cells)
-        given : array, shape (cells,), optional
-            d, of zeros and ones. Where it may vanish no quotient is bounded: that is minus infinity.
+        It is the least value up to the solver's tolerance, and a lower bound whatever the solver does: p is proper, so
+        that c·p ≥ min(c + Aᵀλ) − λ·x − ‖Rᵀλ‖ for any λ. The solver's multipliers make that nearly as large as it can
+        be. d is of zeros and ones; where d·p may vanish no quotient is bounded: that is minus infinity.
         """
         return np.array([value for value, _ in self.solved(objectives, given)])
 
     def least_and_held(self, objectives: FloatArray, given: FloatArray | None = None) -> tuple[FloatArray, IntArray]:
-        """Return what `least` does, and how many contrasts are held fast where each value is attained.
+        """Values of `least`, and how many contrasts are held fast where each value is attained.
 
         The sums A p of all tables with c·p = β, or c·p = β d·p, are a polytope: this is the number of its independent
         inequalities that hold with equality at the sums in question. All contrasts are held fast but those in which
@@ -109,7 +85,7 @@ class PossibleTables:
         return values, held
 
     def solved(self, objectives: FloatArray, given: FloatArray | None) -> Iterator[tuple[float, BoolArray | None]]:
-        """Yield a bound for every objective, and which cells are not empty there, if that is known."""
+        """Yield a lower bound for every objective, and which cells are not empty there; None if not known."""
         if given is None and self.whole is not None:
             yield from self._solved_whole(objectives, self.whole)
             return
@@ -126,7 +102,7 @@ class PossibleTables:
             yield self._certified(objective, multipliers, given, smallest), there
 
     def _solved_whole(self, objectives: FloatArray, whole: WholeTable) -> Iterator[tuple[float, BoolArray | None]]:
-        """Yield the same where all contrasts are known: by exchanges of empty cells, else by the solver."""
+        """The same where all contrasts are known: by exchanges of empty cells, else by the solver."""
         if self.root is None:
             yield from ((float(objective @ whole.table), None) for objective in objectives)
             return
@@ -142,7 +118,7 @@ class PossibleTables:
     def _certified(
         self, objective: FloatArray, multipliers: FloatArray, given: FloatArray | None, smallest: float
     ) -> float:
-        """Return the bound that multipliers prove; with ones for c·p, with a tolerance taken off for quotients.
+        """Lower bound that multipliers prove; for quotients, less the solver's infeasibility.
 
         The reduced costs r have Σ r p ≤ c·p in all these tables. If they are β at least where d = 1 and −η where d = 0,
         then c·p ≥ β d·p − η (1 − d·p), and the quotient is no less than β − η (1 / min d·p − 1).
@@ -157,24 +133,16 @@ class PossibleTables:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WholeTable:
-    """A table all of whose contrasts are known, to be p + {G u : ‖u‖ ≤ 1}, in which proper ones are looked for.
+    """A table with all contrasts identified, known to be in p + {G u : ‖u‖ ≤ 1}; finds proper tables in that set.
 
-    Cells that come out negative are held at zero, which moves the others as the covariance G Gᵀ says, and those that
-    should be released are let go, as in `nearest_in_information`: no system is larger than the number of empty cells.
-
-    Parameters
-    ----------
-    table : array, shape (cells,)
-        p.
-    inverse : array, shape (cells, contrasts)
-        What the cells move by if contrasts do.
-    spread : array, shape (cells, cells)
-        G Gᵀ.
+    By an active-set search: cells that come out negative are held at zero, which moves the others as the covariance
+    G Gᵀ says, and those that should be released are let go, as in `nearest_in_information`: no system is larger than
+    the number of empty cells.
     """
 
-    table: FloatArray
-    inverse: FloatArray
-    spread: FloatArray
+    table: FloatArray  # p
+    inverse: FloatArray  # derivative of the cells in the contrasts, shape (cells, contrasts)
+    spread: FloatArray  # G Gᵀ
 
     @classmethod
     def of(cls, identified: Identified) -> WholeTable | None:
@@ -187,7 +155,7 @@ class WholeTable:
         return cls(inverse[:, 0] + inverse[:, 1:] @ identified.values, inverse[:, 1:], gains @ gains.T)
 
     def least(self, objective: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return a proper table with the least value of an objective, and how fast it would rise in empty cells.
+        """A proper table with the least value of an objective, and the slopes at which it would rise in empty cells.
 
         A single cell that is to be the least is emptied last: if it comes out negative where all others are proper, it
         is zero in some table. Should exchanges not end, the slopes prove no bound.
@@ -214,7 +182,7 @@ class WholeTable:
         return found, slopes
 
     def nearest(self, possible: BoolArray) -> tuple[FloatArray, float] | None:
-        """Return the nearest proper table with only these cells, and its squared distance; None if none is found."""
+        """Nearest proper table with only these cells, and its squared distance; None if none is found."""
         empty = ~possible
         for _ in range(_EXCHANGES_AT_ONCE):
             pulled = self._held(empty, self.table[:, None])[:, 0]
@@ -227,7 +195,7 @@ class WholeTable:
         return None
 
     def _held(self, empty: BoolArray, columns: FloatArray) -> FloatArray:
-        """Solve for what holds the empty cells, where they are none of all that is known for sure."""
+        """Solve for the multipliers of the empty cells; nan where the system is singular."""
         try:
             return np.linalg.solve(self.spread[np.ix_(empty, empty)], columns[empty])
         except np.linalg.LinAlgError:
@@ -235,28 +203,19 @@ class WholeTable:
 
 
 class NearestTable(NamedTuple):
-    """A proper table that is nearest to what reports identify.
-
-    Parameters
-    ----------
-    table : array, shape (cells,)
-    distance : float
-        The squared distance of its contrasts, in standard errors.
-    held : int
-        In how many contrasts tables with the same empty cells cannot differ from it.
-    """
+    """A proper table nearest to the identified contrasts, in the metric of their covariance."""
 
     table: FloatArray
-    distance: float
-    held: int
+    distance: float  # squared, of its contrasts, in standard errors
+    held: int  # contrasts in which tables with the same empty cells cannot differ
 
 
 def confidence_set(
     identified: Identified, alpha: float, df: int | None = None, whole: WholeTable | None = None
 ) -> PossibleTables:
-    """Return the proper tables whose contrasts lie in the joint confidence set of those that reports identify.
+    """The proper tables whose contrasts lie in the joint confidence set of the identified ones.
 
-    Its radius is that of all contrasts together; with fewer degrees of freedom it is for parts of them only.
+    Its radius is that of all contrasts together; with a smaller `df` it is for parts of them only.
     """
     reach = radius(identified.df if df is None else df, alpha)
     scaled = whole and replace(whole, spread=reach**2 * whole.spread)
@@ -266,10 +225,9 @@ def confidence_set(
 
 
 def nearest_table(identified: Identified) -> NearestTable:
-    """Return a proper table with the most likely contrasts.
+    """A proper table with the most likely contrasts: the nearest to the estimated ones (Silvapulle & Sen 2005).
 
-    Of all proper tables these have the contrasts that are nearest to the estimated ones, in the metric of their
-    covariance (Silvapulle & Sen 2005); where the estimated ones are those of a proper table, the distance is zero.
+    The distance is zero where the estimated contrasts are those of a proper table.
     """
     from scipy.sparse import eye_array
 
@@ -291,7 +249,7 @@ def nearest_table(identified: Identified) -> NearestTable:
 
 
 def nearest_among(identified: Identified, possible: BoolArray, whole: WholeTable | None) -> NearestTable:
-    """Return a proper table with the most likely contrasts of those that have only these cells."""
+    """As `nearest_table`, of the proper tables with only these cells."""
     found = whole and whole.nearest(possible)
     if not found:
         return nearest_table(replace(identified, sums=identified.sums[:, np.flatnonzero(possible)]))
@@ -299,17 +257,17 @@ def nearest_among(identified: Identified, possible: BoolArray, whole: WholeTable
 
 
 def same_sums(identified: Identified, table: FloatArray, whole: WholeTable | None = None) -> PossibleTables:
-    """Return the proper tables that have the same contrasts, of those that reports identify, as this one."""
+    """The proper tables with the same identified contrasts as this one."""
     return PossibleTables(identified.sums, identified.sums @ table, whole=whole and replace(whole, table=table))
 
 
 def _there(solution: ConicSolution, first: int, cells: int) -> BoolArray:
-    """Return which cells are not empty: those that the solver leaves with more than their multiplier."""
+    """Mask of cells that are not empty: those that the solver leaves with more than their multiplier."""
     return solution.point[:cells] > np.maximum(solution.multipliers[first : first + cells], _EMPTY)
 
 
 def _held_fast(sums: Any, fixed: FloatArray, there: BoolArray) -> int:
-    """Return in how many sums tables cannot differ, if only these cells may, and none of what is fixed."""
+    """Number of sums in which tables cannot differ, if only these cells may, and none of what is fixed."""
     from scipy.sparse import csc_array, vstack
 
     if sums.shape[0] == there.size - 1:
@@ -322,14 +280,14 @@ def _held_fast(sums: Any, fixed: FloatArray, there: BoolArray) -> int:
 
 
 def _rank(products: FloatArray) -> int:
-    """Return how many rows are linearly independent, from all their products."""
+    """Rank of a matrix from the products of its rows (Gram matrix)."""
     lengths = np.sqrt(np.diagonal(products))
     unit = np.where(lengths > 0, lengths, 1.0)
     return int(np.count_nonzero(np.linalg.eigvalsh(products / np.outer(unit, unit)) > _DEPENDENT))
 
 
 def _equations(tables: PossibleTables, normal: FloatArray) -> Any:
-    """Return the rows of d·p = 1, Σ p − s = 0 and A p − s x − s R u = 0."""
+    """Rows of d·p = 1, Σ p − s = 0 and A p − s x − s R u = 0."""
     from scipy.sparse import csc_array, hstack, vstack
 
     free = 0 if tables.root is None else tables.values.size
