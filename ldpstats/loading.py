@@ -83,12 +83,7 @@ def load(path: str | Path) -> Any:
 
 
 def loaded(text: str) -> Any:
-    """Read a saved object from what its file holds.
-
-    Parameters
-    ----------
-    text : str
-    """
+    """Read a saved object from what its file holds."""
     _refuse_others(text)
     kind = kind_of(text)
     if kind is None:
