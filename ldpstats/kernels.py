@@ -434,9 +434,9 @@ def copy_pieces(data: NDArray[np.uint8], starts: NDArray[np.int64], out: NDArray
 
 @compiled
 def find_fields(text: NDArray[np.uint8], bounds: NDArray[np.int64]) -> int:
-    """Find the fields of lines, with commas between them: where each begins, and last where the line is over.
+    """Find the comma-separated fields of lines: where each begins, last where the line ends; return how many lines.
 
-    Of a line that has fewer or more the second number is -1. Returns how many lines there are.
+    Of a line that has fewer or more fields than there should be the second number is -1.
     """
     line, column, columns = 0, 0, bounds.shape[1] - 1
     bounds[0, 0] = 0
