@@ -173,7 +173,7 @@ def real_number(value: object) -> float:
 
 
 def positive_epsilon(value: object, what: str = "epsilon") -> float:
-    """Return a finite privacy level that is large enough for doubles."""
+    """Return a finite privacy level that is large enough for doubles to estimate anything."""
     number = real_number(value)
     if not 0 < number < math.inf:
         raise LdpstatsError(

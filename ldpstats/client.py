@@ -184,7 +184,7 @@ class UnaryBits(Randomizer):
 
     @property
     def outputs(self) -> int:
-        """All rows of bits, or more than any report holds."""
+        """The number of rows of bits, cut at 2^65, which is beyond the numbers of 8 bytes."""
         return 1 << min(self.k, 65)
 
     def ratio(self) -> Fraction:
@@ -217,7 +217,7 @@ class Subset(Randomizer):
 
     @property
     def outputs(self) -> None:
-        """A set is no number."""
+        """None: a set is no number."""
 
     def ratio(self) -> Fraction:
         """Return P(S | v in S) / P(S | w not in S)."""
@@ -259,7 +259,7 @@ class HashedResponse(Randomizer):
 
     @property
     def outputs(self) -> None:
-        """A hash function with an answer is no number."""
+        """None: a hash function with an answer is no number."""
 
     def ratio(self) -> Fraction:
         """Return the ratio of two values that the function tells apart."""
@@ -307,7 +307,7 @@ class HadamardOutput(Randomizer):
 
     @property
     def outputs(self) -> int:
-        """Those of all blocks."""
+        """The number of outputs of all blocks."""
         return self.blocks * self.size
 
     @property
@@ -366,7 +366,7 @@ class FakeOrTruth(Randomizer):
 
     @classmethod
     def stated(cls, plain: _Named) -> FakeOrTruth:
-        """Read the probabilities themselves, which alone may be 0 or 1 here."""
+        """Read the probabilities themselves, which may be 0 or 1, as those of no other mechanism may."""
         truth = _grid_number(plain["truth"], "truth", 1, GRID)
         fake = tuple(_grid_number(one, "fake", 0, GRID) for one in plain.sequence("fake"))
         if len(fake) < 2 or sum(fake) != GRID:
@@ -501,7 +501,7 @@ class Questionnaire:
         return max(level_of([ratios[one] for one in unit]) for unit in {tuple(map(id, unit)) for unit in units})
 
     def codes(self, record: Mapping[str, object], words: Words | None) -> list[int]:
-        """Return the code of every answer; unless `words` is None, a missing or unlisted one becomes a random one."""
+        """Return the code of every answer; `words` replace missing or unlisted ones, by a draw for each question."""
         found = [attribute.place(record.get(attribute.name)) for attribute in self.domain]
         if words is None:
             return [self._known(one, record, place) for one, place in zip(self.domain, found, strict=True)]
@@ -707,7 +707,6 @@ def _whole_in(plain: object, name: str, most: int, otherwise: Any) -> Any:
 
 
 def _refuse_other_formats(plain: Any, kind: str, version: int) -> None:
-    """Refuse what is of another format or version."""
     said = plain.get("format") if isinstance(plain, Mapping) else plain
     if said != f"ldpstats {kind}":
         raise ClientError(f"a file of the format {_shown(said)}", f"the format ldpstats {kind}")
@@ -1078,7 +1077,7 @@ def _without_spaces(text: str) -> str:
 
 
 def _number(text: str) -> float:
-    """Read a number as languages with doubles alone do: a whole one below 2^53 is whole however written (1.0, 1e2)."""
+    """Read a number as languages with doubles alone do: a whole one below 2^53 is an int however written (1.0, 1e2)."""
     number = float(text)
     return int(number) if abs(number) < 1 << 53 and number.is_integer() else number
 

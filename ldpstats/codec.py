@@ -63,7 +63,6 @@ class _Encoder:
         self._met = _Met()
 
     def plain(self, value: Any) -> Any:
-        """Return a value as plain values."""
         if isinstance(value, np.generic):
             value = value.item()
         kind = type(value)
@@ -146,7 +145,6 @@ class _Decoder:
         self._met = _Met()
 
     def value(self, plain: Any) -> Any:
-        """Return the value that plain values stand for."""
         if plain is None or isinstance(plain, (bool, int, float, str)):
             return plain
         if isinstance(plain, list):

@@ -345,7 +345,7 @@ def naive_association(table: Table) -> dict[str, Any]:
 
 
 def _needed(joint: FloatArray, protocol: SampledGroups, pair: tuple[str, str]) -> tuple[float, float]:
-    """Return the respondents of the whole protocol that finding this dependence takes: at least, and likely."""
+    """Return how many respondents of the whole protocol finding this dependence takes: at least, and likely."""
     if true_cramers_v(joint) < _ROUNDING:
         return math.inf, math.inf
     # the pair may not have been asked for

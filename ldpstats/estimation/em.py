@@ -44,12 +44,12 @@ class Fitted:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReportLikelihood:
-    """The multinomial log-likelihood of n reports: shares of distinct ones, and the map to their probabilities."""
+    """The log-likelihood of n reports, given by the shares of distinct ones and the map to their probabilities."""
 
     n: float
     shares: FloatArray
-    push: Callable[[FloatArray], FloatArray]
-    pull: Callable[[FloatArray], FloatArray]
+    push: Callable[[FloatArray], FloatArray]  # from frequencies to the probabilities of reports
+    pull: Callable[[FloatArray], FloatArray]  # the transpose
 
     def gradient(self, chances: FloatArray) -> FloatArray:
         """Differentiate the log-likelihood per report; an EM step multiplies the frequencies by this."""

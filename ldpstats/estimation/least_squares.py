@@ -23,10 +23,10 @@ def generalized_least_squares(blocks: Sequence[Block]) -> Estimate:
 
         π_v = (Σ_b w_bv π̂_bv − λ) / Σ_b w_bv,    w_bv = n_b p_b² / μ_bv,
 
-    where π̂_b inverts block b and λ makes the sum one. These weights are the full multinomial covariance; n_b p_b² /
-    (μ_bv (1 − μ_bv)), its diagonal alone, would not use that the counts of a block have a known sum. As the weights are
-    estimated, the result has a bias of smaller order than its standard error. It may be negative. The covariance is M⁻
-    times n / (n - 1): what an inversion divides by, so that one block gives the same.
+    where π̂_b inverts block b and λ makes the sum one. These weights are the full multinomial covariance;
+    n_b p_b² / (μ_bv (1 − μ_bv)), its diagonal alone, would not use that the counts of a block have a known sum.
+    As the weights are estimated, the result has a bias of smaller order than its standard error. It may be negative.
+    The covariance is M⁻ times n / (n - 1): what an inversion divides by, so that one block gives the same.
     """
     n = sum(block.n for block in blocks)
     start = above_zero(LinearPooling(blocks).estimate([block.tally.counts for block in blocks]), n)

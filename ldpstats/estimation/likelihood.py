@@ -64,9 +64,9 @@ def most_likely(blocks: Sequence[Block], *, iterations: int = 10_000, tolerance:
     """Fit the frequencies of a table's cells to the reports of several blocks by accelerated EM.
 
     Every block brings the likelihood of its own channel and question. A step multiplies every frequency by the
-    derivative of the log-likelihood per report. For truth or fake that is Σ_b p_b o_bv / (n μ_bv) with μ_bv = p_b π_v +
-    (1 − p_b) T_bv, plus a term that all values share; without that term and rescaled it is the step π_v ∝ Σ_b o_bv p_b
-    π_v / μ_bv, which has the same fixed points.
+    derivative of the log-likelihood per report. For truth or fake that is Σ_b p_b o_bv / (n μ_bv) with
+    μ_bv = p_b π_v + (1 − p_b) T_bv, plus a term that all values share; without that term and rescaled it is the step
+    π_v ∝ Σ_b o_bv p_b π_v / μ_bv, which has the same fixed points.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ from ldpstats.privacy import PrivacyStatement
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ProcessedEstimate(Result):
-    """Frequencies that are better behaved than unbiased ones, at the price of a bias, which their method names."""
+    """Frequencies better behaved than unbiased ones, at the price of a bias, which the method's own function states."""
 
     later: ClassVar[tuple[str, ...]] = ("names",)
     _in_dict = "estimate method n simulated privacy iterations=fitted.iterations converged=fitted.converged"

@@ -27,8 +27,8 @@ from ldpstats.estimation.simplex import nearest_proper, water_filling
 class NoiseVariance:
     """How far the mechanism alone spreads the estimate of a frequency f: its variance is (base + slope f) / n.
 
-    With p and q the chances that a report supports the true value and another one, base = q(1 − q) / (p − q)² and slope
-    = (1 − p − q) / (p − q).
+    With p and q the chances that a report supports the true value and another one, base = q(1 − q) / (p − q)² and
+    slope = (1 − p − q) / (p − q).
     """
 
     n: int
