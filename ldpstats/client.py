@@ -81,11 +81,7 @@ class ClientError(ValueError):
 
 
 class Words:
-    """Random decisions, each out of 64-bit words: by default those of the operating system's secure randomness.
-
-    A source of one's own returns a whole number below 2^64 at every call. It is for tests and simulations: messages
-    then say "simulated".
-    """
+    """Random decisions out of 64-bit words: secure ones of the system, or a source's, for tests and simulations."""
 
     def __init__(self, word: Word | None = None) -> None:
         self.simulated = word is not None
@@ -672,10 +668,7 @@ def read_protocol(text: str) -> Questionnaire:
 
 
 def refuse_too_many(body: object) -> None:
-    """Refuse more of anything than a protocol file may have, before any of it is read.
-
-    What has another form than a protocol file is refused later, where it is read.
-    """
+    """Refuse more of anything than a protocol file may have, before any of it is read; other faults are found later."""
     attributes, mechanisms, units = (_lists_in(body, name) for name in ("domain", "mechanisms", "units"))
     rows = [unit for unit in units if isinstance(unit, list)]
     asked = [[_lists_in(row, "crossed") or [row] for row in unit] for unit in rows]
@@ -1145,10 +1138,7 @@ def _listed(values: Sequence[object]) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Answer a protocol file for the record at standard input; return the exit code.
-
-    Arguments are the name of the protocol file and, if the protocol sends queries, that of a query.
-    """
+    """Answer a protocol file, or a query of it, for the record at standard input; return the exit code."""
     if len(arguments) not in (1, 2) or arguments[0].startswith("-"):
         sys.stderr.write("usage: client.py PROTOCOL [QUERY] < RECORD\n")
         return 2

@@ -427,7 +427,6 @@ def marked_codes(frame: pd.DataFrame, name: str, allowed: tuple[Category, ...]) 
 
 
 def _positions(column: pd.Series[Any], allowed: tuple[Category, ...]) -> IntArray:
-    """Look every different value up once, and then their places in the column."""
     smallest = smallest_codes(len(allowed))
     if column.dtype == object:
         return _looked_up(column, allowed).astype(smallest)

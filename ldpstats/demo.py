@@ -269,10 +269,7 @@ class Demonstration:
 def demonstrate(
     name: str | None = None, n: int = 100_000, epsilon: float = 2.0, mechanism: str = "auto", seed: int = 1
 ) -> Demonstration:
-    """Draw respondents, let each answer one pair of questions privately, and test all pairs.
-
-    They are drawn from the packaged network `name`, or from the women of `datasets.affairs`.
-    """
+    """Draw respondents from a packaged network or `affairs`; let each answer one pair of questions, and test all."""
     population = KnownPopulation.of_affairs() if name is None else KnownPopulation.of_network(name)
     protocol = SampledGroups(population.domain, epsilon=epsilon, mechanism=mechanism)
     people = population.sample(n, seed)

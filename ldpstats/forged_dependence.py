@@ -34,7 +34,7 @@ ASSUMED = (
 
 
 def explaining_share(table: Table, cramers_v: float) -> float | str:
-    """Return the least share of forged reports with which the median of V is so large, or in words why none is known.
+    """Return the least share of forged reports with which the median of V is `cramers_v`, or words why there is none.
 
     V is the one of `association`, corrected for noise, from as many reports as the table of two attributes has. The
     honest ones are of respondents with its estimated margins (half a respondent more in every category, none below
@@ -168,7 +168,7 @@ class Attack:
         return float(high)
 
     def _mixture(self, worth: FloatArray, goal: float) -> tuple[float, float, FloatArray]:
-        """Return a mixture's expected share, a second rank (less the largest φ², if none is enough), and its worth."""
+        """Return the expected share, minus the largest φ² (a tie-break if no share is enough), and the worth."""
         share = self._expected_share(worth, goal)
         return share, -float(self._along(worth)[1].max()) if math.isinf(share) else -math.inf, worth
 

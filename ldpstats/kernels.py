@@ -387,7 +387,7 @@ def _rolled(words: NDArray[np.uint64], end: int) -> np.uint64:
 
 @compiled
 def hash_windows(words: NDArray[np.uint64], ends: NDArray[np.int64], window: int, out: NDArray[np.uint64]) -> None:
-    """Write two hashes of the window before each end (zero where few words differ), and that of the last 64."""
+    """Write two hashes of the window before each end, 0 if few words differ from the next, and that of the last 64."""
     for place in range(ends.size):
         end, one, other, changes = ends[place], np.uint64(0), np.uint64(0), 0
         for i in range(end + 1 - window, end + 1):

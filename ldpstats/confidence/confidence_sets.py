@@ -54,13 +54,12 @@ class FiellerQuotient:
     """A quotient X / Y of two estimates, by Fieller's argument: the ψ with (X - ψY)² at most z² Var(X - ψY).
 
     That is a quadratic inequality in ψ. Where Y is not clearly different from zero its solutions are unbounded: two
-    rays, or everything. They are cut to the range that is possible; nothing is left where the estimates are too far
-    from it.
+    rays, or everything. They are cut to the possible range; nothing is left where the estimates are far from it.
     """
 
     pair: FloatArray  # X and Y, shape (..., 2)
     covariance: FloatArray
-    lowest: float  # the possible range of the quotient
+    lowest: float  # with `highest` the possible range
     highest: float
 
     @classmethod
@@ -152,10 +151,9 @@ class NoncentralSquare:
     """A squared length whose estimate, lengthened by noise, is about a scaled noncentral χ² variable.
 
     With S the true square, the estimate is taken as w χ'²_ν(S / w), where wν is what the noise adds on average. The
-    limits are those S at which what was seen is at the tails. Where even no length at all would seldom show so little,
-    an upper tail taken as it stands would leave nothing but zero; it is therefore taken as a share of the tail without
-    any length, which makes the interval longer there and nowhere else. The quantity in question is (S / scale) **
-    power.
+    limits are those S at which what was seen is at the tails, for the quantity (S / scale) ** power. Where even no
+    length at all would seldom show so little, an upper tail taken as it stands would leave nothing but zero; it is
+    therefore taken as a share of the tail without any length, which makes the interval longer there and nowhere else.
     """
 
     squared: FloatArray
@@ -163,7 +161,7 @@ class NoncentralSquare:
     stretch: FloatArray  # w: the variance of a large estimate over four times its square
     scale: float
     power: float
-    highest: float  # that the quantity can be
+    highest: float  # the most that the quantity can be
 
     @property
     def words(self) -> str:

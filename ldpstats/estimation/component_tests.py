@@ -45,7 +45,7 @@ class AsymptoticTest:
 
     name: str
     words: Callable[[Counts, int], str]
-    look: Callable[[Counts], tuple[FloatArray, FloatArray]]  # at stacks of tallies, one for every block
+    look: Callable[[Counts], tuple[FloatArray, FloatArray]]  # from a stack of tallies per block
 
     def of(self, observed: Counts) -> list[ComponentTest | None]:
         """Test the collected tallies of each table."""

@@ -32,7 +32,7 @@ class Fitted:
     frequencies: FloatArray  # nonnegative, summing to one
     log_likelihood: float  # of all the reports, without terms that no frequency enters
     iterations: int
-    converged: bool  # ended by their rule, and not for want of iterations
+    converged: bool  # ended by the rule, not for want of iterations
     gap: float
 
     def warn_unless_converged(self, n: int) -> None:

@@ -55,7 +55,7 @@ class TallySpread:
     """How far the estimate from one tally spreads: variances at once, all covariances only when they are asked for."""
 
     noise: NoiseModel
-    frequencies: FloatArray  # as estimated
+    frequencies: FloatArray
     n: int
     order: IntArray | None = None  # the value that every cell shows, if they come in another order
 

@@ -20,7 +20,7 @@ _AT_ONCE = 128
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OwnReports:
-    """The reports of each cell in some blocks: binomial counts of probability gain · frequency + offset."""
+    """The reports of each cell in some blocks: binomial counts with the probability gain · frequency + offset."""
 
     n: FloatArray  # shape (blocks, 1)
     gain: FloatArray  # shape (blocks, cells), as offset and counts

@@ -28,10 +28,10 @@ def nearest_proper(estimate: FloatArray, precision: FloatArray | None = None, ga
 def water_filling(frequencies: FloatArray, intercept: float, slope: float) -> FloatArray:
     """Solve y − f = level (intercept + slope f) for all f that are positive then, the level such that they sum to one.
 
-    If the m largest y are to be positive, level = (Σ y − 1) / (m intercept + slope), and the last of them is if y >
-    level · intercept. Along the ranks, y (m intercept + slope) − intercept (Σ y − 1) never rises (it changes by the
-    step of y times m intercept + slope), so counting where it is not negative finds m. The solution is unique where
-    intercept + slope y > 0, which holds for whatever counts p and q produce.
+    If the m largest y are to be positive, level = (Σ y − 1) / (m intercept + slope), and the last of them is if
+    y > level · intercept. Along the ranks, y (m intercept + slope) − intercept (Σ y − 1) never rises (it changes by
+    the step of y times m intercept + slope), so counting where it is not negative finds m. The solution is unique
+    where intercept + slope y > 0, which holds for whatever counts p and q produce.
     """
     ranked = -np.sort(-frequencies, axis=-1)
     weight = np.arange(1, ranked.shape[-1] + 1) * intercept + slope

@@ -67,9 +67,9 @@ def closed_form(blocks: Sequence[Block]) -> Estimate:
 
     Where p_b does not depend on any report, this stays exactly unbiased when every T_b is made of the blocks before:
     the errors of the blocks are martingale differences. (At a strict level p_b follows from T_b, and a bias remains
-    that is small beside the standard error.) For the same reason the covariance is, on average, Σ n_b (diag μ_b − μ_b
-    μ_bᵀ) / (Σ n_b p_b)². Its estimate is divided by 1 − Σ n_b p_b² / (Σ n_b p_b)² (for one block: multiplied by n / (n
-    - 1)), which makes it unbiased where the T_b were fixed beforehand.
+    that is small beside the standard error.) For the same reason the covariance is, on average,
+    Σ n_b (diag μ_b − μ_b μ_bᵀ) / (Σ n_b p_b)². Its estimate is divided by 1 − Σ n_b p_b² / (Σ n_b p_b)²
+    (for one block: multiplied by n / (n - 1)), which makes it unbiased where the T_b were fixed beforehand.
     """
     stack = _about_the_cells(blocks, "closed form")
     return _pooled_truths(stack, np.ones_like(stack.truth))
