@@ -100,7 +100,12 @@ class Parts:
 
     @classmethod
     def either(cls, parts: Iterable[Parts]) -> Parts:
-        """Return the respondents of any of the parts, which may share some."""
+        """Return the respondents of any of the parts, which may share some.
+
+        >>> first, second = (Parts.from_list([["0123456789abcdef" * 2, 3, *ends]]) for ends in ((0, 500), (400, 700)))
+        >>> Parts.either([first, second]).to_list()
+        [['0123456789abcdef0123456789abcdef', 3, 0, 700]]
+        """
         rows = _sorted(np.concatenate([cls.none().intervals, *(one.intervals for one in parts)]))
         joined: list[NDArray[np.uint64]] = []
         for row, same in zip(rows, np.append(False, _same_collection(rows)), strict=False):

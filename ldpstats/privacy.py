@@ -28,7 +28,7 @@ _LARGEST_EXPONENT = 700
 
 
 def strict_epsilon(worst_ratio: Fraction | None) -> float:
-    """Return the privacy level of an exact worst-case likelihood ratio, rounded up to a double; infinity for None.
+    """Return the privacy level of an exact worst-case likelihood ratio, rounded up to a double; None is unbounded.
 
     >>> strict_epsilon(Fraction(3, 1))
     1.0986122886681098

@@ -195,7 +195,11 @@ class NoncentralSquare:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IntervalHull:
-    """The shortest single pieces that hold those of all `sets`."""
+    """The shortest single pieces that hold those of all `sets`.
+
+    >>> IntervalHull((PossibleRange(0.0, 0.5), PossibleRange(0.2, 1.0))).limits(0.05)
+    array([[0., 1.]])
+    """
 
     sets: tuple[Inversion, ...]
 
