@@ -281,7 +281,6 @@ def demonstrate(
 def _compared(
     population: KnownPopulation, people: pd.DataFrame, protocol: SampledGroups, tables: TableSet
 ) -> pd.DataFrame:
-    """Return the tests of all pairs beside what the true answers show, the strongest pair first."""
     domain = population.domain
     codes = domain.encode(people)
 

@@ -103,7 +103,6 @@ def loaded(text: str) -> Any:
 
 
 def _refuse_others(text: str) -> None:
-    """Refuse what begins as another file of ours does, and say what reads it."""
     for beginning, (came, advice) in _OTHERS.items():
         if re.match(beginning, text[:_HEAD]):
             raise LdpstatsError(came, "a file that `save` wrote", advice)

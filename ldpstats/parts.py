@@ -120,7 +120,12 @@ class Parts:
         return self.common(other) > 0
 
     def common(self, other: Parts) -> int:
-        """Return how many respondents are in both."""
+        """Return how many respondents are in both.
+
+        >>> first, second = (Parts.from_list([["0123456789abcdef" * 2, 3, *ends]]) for ends in ((0, 500), (400, 700)))
+        >>> first.common(second), Parts.different([first, second])
+        (100, 700)
+        """
         return self.n if self == other else _covered([self, other], 2)
 
     @classmethod

@@ -154,7 +154,6 @@ def steady_covariance(blocks: Sequence[Block], found: Estimate) -> FloatArray:
 
 
 def _inverted(block: Block) -> Estimate:
-    """Invert a block that has an answer of its own for every cell."""
     answers = invert(block.tally)
     return answers if block.question.is_identity else answers.in_order(np.asarray(block.question.classes))
 
