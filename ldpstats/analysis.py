@@ -40,32 +40,15 @@ _LEAST, _FEW, _ENOUGH = 2, 10, 100
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Analysis:
-    """A simulated survey of the rows of a file, and its findings beside those of the raw answers.
-
-    Parameters
-    ----------
-    file : AnswerFile
-    preparation : Preparation
-        Which columns were questions, and with which categories.
-    people : DataFrame
-        The answers as categories.
-    studied : StudiedTables
-        What was counted of the simulated reports, with its tests.
-    pairs : DataFrame
-        A row per pair: the test of the reports, and V and the p-value of the raw answers.
-    seed : int
-        That of the simulation.
-    counts : str, optional
-        The column that says how many respondents a row stands for.
-    """
+    """A simulated survey of the rows of a file, and its findings beside those of the raw answers."""
 
     file: AnswerFile
     preparation: Preparation
-    people: pd.DataFrame
+    people: pd.DataFrame  # the answers as categories
     studied: StudiedTables
-    pairs: pd.DataFrame
+    pairs: pd.DataFrame  # a row per pair: the test of the reports, and V and the p-value of the raw answers
     seed: int
-    counts: str | None
+    counts: str | None  # the column that says how many respondents a row stands for
 
     @property
     def tables(self) -> TableSet:
@@ -73,7 +56,7 @@ class Analysis:
         return self.studied.tables
 
     def findings(self) -> Summary:
-        """Return all pairs, those with the smallest p-values first: what raw answers show, and what reports show."""
+        """Return what raw answers and what reports show of all pairs, those with the smallest p-values first."""
         rows = [
             (
                 f"{row['first']} × {row['second']}",
@@ -102,19 +85,13 @@ class Analysis:
         return [*self.file.notes, *self.preparation.lines()]
 
     def page(self, title: str | None = None) -> str:
-        """Return the report about the tables as HTML, with the raw answers beside the private ones.
-
-        Parameters
-        ----------
-        title : str, optional
-        """
+        """Return the report about the tables as HTML, with the raw answers beside the private ones."""
         from ldpstats.report import report_page
 
         return report_page(self.studied, title or f"Analysis of {Path(self.file.name).name}", self._repeated)
 
     @property
     def _repeated(self) -> pd.DataFrame:
-        """A row per respondent."""
         people = self.people if self.counts is None else _repeated(self.people, self.counts)
         return people[list(self.tables.domain.names)]
 
@@ -152,35 +129,11 @@ def analyse(
     seed: int = 1,
     tell: Callable[[list[str]], object] = len,
 ) -> Analysis:
-    r"""Simulate a private survey of the rows of a file, and test all pairs of its columns.
+    """Simulate a private survey of the rows of a file, and test all pairs of its columns.
 
-    Parameters
-    ----------
-    file : AnswerFile
-    epsilon : float
-        The level of every respondent.
-    k : int
-        How many questions each is asked together.
-    columns : sequence of str
-        Those to take; by default all that are questions, see `ldpstats.answers.prepared`.
-    cuts : mapping of str to Cut, optional
-        How to put numbers into classes; more than 30 different ones become four classes by default.
-    missing_as : str
-        The category that missing answers become.
-    counts : str, optional
-        The column that says how many respondents a row stands for.
-    seed : int
-        Of the simulation.
-    tell : callable
-        Takes what must be said about the file, before the work that takes long.
-
-    Examples
-    --------
-    >>> from ldpstats.answers import read_answers
-    >>> rows = "F,yes\n" * 400 + "F,no\n" * 100 + "M,yes\n" * 100 + "M,no\n" * 400
-    >>> found = analyse(read_answers(f"sex,car\n{rows}".encode(), "a file"), epsilon=2.0)
-    >>> found.pairs["verdict"].tolist()
-    ['dependent']
+    Each respondent is asked k questions together, at the level epsilon. `columns` are by default all that are
+    questions, `cuts` put numbers into classes, the column `counts` says how many respondents a row stands for, and
+    `tell` takes the notes about the file before the work that takes long. See `ldpstats.answers.prepared`.
     """
     made = prepared(file, columns, cuts, classes=USUAL_CLASSES, missing_as=missing_as, counts=counts)
     domain = made.domain
@@ -220,14 +173,14 @@ def _few(respondents: int, questions: int, k: int) -> list[str]:
 
 
 def _largest(groups: int) -> int:
-    """Return of how many questions there are at most so many pairs."""
+    """Return the largest number of questions that have at most so many pairs."""
     return (1 + math.isqrt(1 + 8 * groups)) // 2
 
 
 def _beside_raw(
     studied: StudiedTables, protocol: SampledGroups, people: pd.DataFrame, counts: str | None
 ) -> pd.DataFrame:
-    """Return the tests of all pairs beside what the raw answers show, and how many would be needed to find that."""
+    """Return the tests of all pairs beside what raw answers show, and the respondents needed to find that."""
     tests = studied.tests
     assert tests is not None  # every pair is in a group
     domain, tables = protocol.domain, studied.pairs

@@ -47,7 +47,7 @@ Returned = TypeVar("Returned")
 
 
 def unweighted(function: Callable[Arguments, Returned]) -> Callable[Arguments, Returned]:
-    """Let a function say in words that it takes no weights, strata or clusters, where it is called with some."""
+    """Refuse survey weights, strata and clusters in keyword arguments, and say what to do instead."""
 
     @wraps(function)
     def called(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Returned:
@@ -66,7 +66,7 @@ def unweighted(function: Callable[Arguments, Returned]) -> Callable[Arguments, R
 
 
 def as_array(values: ArrayLike, what: str) -> NDArray[Any]:
-    """Return `values` as an array; rows of different lengths, and masks that hide something, are refused."""
+    """Return `values` as an array; rows of different lengths, and masked entries, are refused."""
     parts = values if isinstance(values, (list, tuple)) else ()
     if np.ma.is_masked(values) or any(isinstance(one, np.ma.MaskedArray) and np.ma.is_masked(one) for one in parts):
         raise LdpstatsError(
@@ -138,15 +138,9 @@ def at_least(value: object, least: int, what: str, most: int = LARGEST_WHOLE) ->
 
 
 def refuse_no_covariance(covariance: NDArray[Any], cells: int, what: str) -> None:
-    """Refuse what cannot be the covariance of so many estimates: another shape, not symmetric, or not a number.
+    """Refuse what is no covariance matrix, or stack of them, of so many cells: another shape, not symmetric, or NaN.
 
-    Parameters
-    ----------
-    covariance : array, shape (..., cells, cells)
-        Variances may be infinite, those of a single report are, and unbiased estimates of them negative.
-    cells : int
-    what : str
-        What it is the covariance of.
+    Variances may be infinite, as those of a single report are, and unbiased estimates of them negative.
     """
     proper = np.shape(covariance)[-2:] == (cells, cells)
     other = np.swapaxes(covariance, -1, -2) if proper else covariance
@@ -179,7 +173,7 @@ def real_number(value: object) -> float:
 
 
 def positive_epsilon(value: object, what: str = "epsilon") -> float:
-    """Return a finite privacy level that is large enough for doubles."""
+    """Return a finite privacy level that is large enough for doubles to estimate anything."""
     number = real_number(value)
     if not 0 < number < math.inf:
         raise LdpstatsError(
@@ -195,14 +189,7 @@ def positive_epsilon(value: object, what: str = "epsilon") -> float:
 
 
 def probability(value: object, what: str) -> float:
-    """Return a number from 0 to 1.
-
-    Parameters
-    ----------
-    value : object
-    what : str
-        What it is the probability of, for the error.
-    """
+    """Return a number from 0 to 1."""
     number = real_number(value)
     if not 0 <= number <= 1:  # written so that a NaN fails
         raise LdpstatsError(f"{what} = {shortened(value)}", "a number from 0 to 1")
@@ -210,14 +197,7 @@ def probability(value: object, what: str) -> float:
 
 
 def are_shares(values: FloatArray, axis: int | None = None) -> bool:
-    """Say whether numbers are not negative, and add up to one but for rounding.
-
-    Parameters
-    ----------
-    values : array
-    axis : int, optional
-        Along which they do; all of them together by default.
-    """
+    """Say whether numbers are not negative and add up to one but for rounding, along an axis or all together."""
     with np.errstate(over="ignore"):
         sums = np.asarray(values.sum(axis=axis))
     # written so that a NaN fails
@@ -235,8 +215,6 @@ def significance(value: object, what: str = "alpha") -> float:
 def places_onto(shape: Sequence[int], axes: Sequence[int]) -> IntArray:
     """Return the place of every cell of a table in the table of some of its axes, the last one varying fastest.
 
-    Examples
-    --------
     >>> places_onto((2, 3), (1,))
     array([0, 1, 2, 0, 1, 2])
     """
@@ -248,12 +226,7 @@ def places_onto(shape: Sequence[int], axes: Sequence[int]) -> IntArray:
 
 
 def kronecker(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Return the Kronecker product of two matrices, or of many.
-
-    Parameters
-    ----------
-    first, second : array, shape (..., rows, columns)
-    """
+    """Return the Kronecker product of two matrices, or of two stacks of them, shape (..., rows, columns)."""
     found = np.einsum("...ij,...kl->...ikjl", first, second)
     rows, columns = first.shape[-2] * second.shape[-2], first.shape[-1] * second.shape[-1]
     product: FloatArray = found.reshape(*found.shape[:-4], rows, columns)

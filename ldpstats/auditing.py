@@ -280,27 +280,10 @@ def audits(
     confidence: float = 0.99,
     rng: Rng = None,
 ) -> Iterator[Audit]:
-    """Audit a mechanism, given as a function of k and ε, at settings along a Halton sequence that starts at random.
+    """Audit a mechanism, made from k and ε, at settings along a randomly shifted Halton sequence.
 
-    A correct mechanism is accused in at most 1 - `confidence` of all such walks: each audit gets its share of that.
-
-    Parameters
-    ----------
-    make : callable
-        A mechanism's class, or a function that makes it for a number of values and a level.
-    settings : int
-        How many pairs of k and ε.
-    k, epsilon : int, float
-        Up to where they go: k from 2 on, evenly by its logarithm, and ε evenly from a twentieth of `epsilon`.
-    n, confidence, rng :
-        As for `audit`, for each setting.
-
-    Examples
-    --------
-    >>> from ldpstats.mechanisms import SUE
-    >>> walk = audits(SUE, settings=3, k=50, n=2000, rng=1)
-    >>> [(one.mechanism.k, round(one.asked, 2), one.verdict.split(":")[0]) for one in walk]
-    [(10, 3.81, 'NOT REFUTED'), (2, 1.28, 'HOLDS'), (23, 2.55, 'NOT REFUTED')]
+    k goes from 2 to `k`, evenly by its logarithm, and ε evenly from a twentieth of `epsilon` to all of it. A correct
+    mechanism is accused in at most 1 - `confidence` of all such walks: each audit gets its share of that.
     """
     number, most = at_least(settings, 1, "settings"), at_least(k, 2, "k")
     highest, surely = positive_epsilon(epsilon), significance(confidence, "confidence")
@@ -340,15 +323,13 @@ def _enumerated(mechanism: Mechanism) -> tuple[float | None, list[str]]:
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """What reports show."""
-
     bound: float
     event: str
     outcome: EventFrequencies
     simulated: bool
 
     def power_beyond(self, claimed: float, confidence: float) -> tuple[tuple[float, float], ...]:
-        """Return how likely so many reports show more than the claimed level where it is exceeded by some factors."""
+        """Return the power to show more than the claimed level where it is exceeded by some factors."""
         if not math.isfinite(claimed):
             return ()
         return tuple((factor, self.outcome.power(factor * claimed, claimed, confidence)) for factor in _VIOLATIONS)

@@ -251,9 +251,9 @@ class Block(Saveable):
 
 
 def _united(classes: IntArray, of_cell: IntArray, size: int) -> tuple[int, NDArray[np.int64], NDArray[np.int64]]:
-    """Return the finest answers that sums of cells have: how many, that of every old answer, and of every sum.
+    """Join answers that a sum of cells mixes; return how many are left, and that of every old answer and of every sum.
 
-    Answers that cells of the same sum give cannot be told apart: they, and all that depends on them become one.
+    They are the components of the graph in which answers are joined by the sums that hold cells of both.
     """
     old = int(classes.max()) + 1
     if old == classes.size:  # an answer for every cell: its sum

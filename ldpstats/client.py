@@ -70,17 +70,7 @@ _MOST = {
 
 
 class ClientError(ValueError):
-    """Input that a client does not answer: what came, what is allowed, and what to do.
-
-    Parameters
-    ----------
-    came : str
-        What was received.
-    allowed : str
-        What would have been accepted there.
-    advice : str
-        What the caller can do next.
-    """
+    """Input that a client does not answer: what came, what is allowed there, and what the caller can do next."""
 
     def __init__(self, came: str, allowed: str, advice: str = "") -> None:
         self.came, self.allowed, self.advice = came, allowed, advice
@@ -91,13 +81,7 @@ class ClientError(ValueError):
 
 
 class Words:
-    """Random decisions, each out of 64-bit words of a source: by default the operating system's secure randomness.
-
-    Parameters
-    ----------
-    word : callable, optional
-        Returns a whole number below 2^64 at every call. It is for tests and simulations: messages say so.
-    """
+    """Random decisions out of 64-bit words: secure ones of the system, or a source's, for tests and simulations."""
 
     def __init__(self, word: Word | None = None) -> None:
         self.simulated = word is not None
@@ -111,21 +95,11 @@ class Words:
         return word
 
     def chance(self, numerator: int) -> bool:
-        """Decide with probability numerator / GRID, by one word, also where it is certain.
-
-        Parameters
-        ----------
-        numerator : int
-        """
+        """Decide with probability numerator / GRID, by one word, also where it is certain."""
         return self.word() < numerator
 
     def below(self, bound: int) -> int:
-        """Draw one of the whole numbers below a bound, all equally likely.
-
-        Parameters
-        ----------
-        bound : int
-        """
+        """Draw one of the whole numbers below a bound, all equally likely (by rejection)."""
         fair = GRID // bound * bound
         word = self.word()
         while word >= fair:
@@ -133,13 +107,7 @@ class Words:
         return word % bound
 
     def pick(self, weights: Sequence[int]) -> int:
-        """Draw the place of a weight, as likely as its weight, by one word.
-
-        Parameters
-        ----------
-        weights : sequence of int
-            They add up to GRID.
-        """
+        """Draw the place of a weight, as likely as its weight, by one word; weights add up to GRID."""
         return bisect_right(list(accumulate(weights)), self.word())
 
 
@@ -155,47 +123,28 @@ class Randomizer(ABC):
     @classmethod
     @abstractmethod
     def read(cls, plain: _Named) -> Randomizer:
-        """Read an entry of a protocol file.
-
-        Parameters
-        ----------
-        plain : mapping
-        """
+        """Read an entry of a protocol file."""
 
     @property
     def outputs(self) -> int | None:
-        """How many reports there are, where each is a number or can be read as one."""
+        """How many reports there are, if each is a number or can be read as one, else None."""
         return self.k
 
     @abstractmethod
     def ratio(self) -> Fraction | None:
-        """Return the largest P(report | a value) / P(report | another); None where it has no bound."""
+        """Return the largest P(report | a value) / P(report | another), which is e^epsilon; None if unbounded."""
 
     @abstractmethod
     def report(self, value: int, words: Words) -> Report:
-        """Draw what is sent: a whole number, or bytes.
-
-        Parameters
-        ----------
-        value : int
-            The true value, below k.
-        words : Words
-        """
+        """Draw what is sent about a true value below k: a whole number, or bytes."""
 
 
 @dataclass(frozen=True)
 class RandomizedResponse(Randomizer):
-    """The truth, or else one of the other values (rr, grr).
-
-    Parameters
-    ----------
-    k : int
-    truth : int
-        How often the truth is told, in GRID-ths.
-    """
+    """Randomized response (rr, grr): the truth, or else one of the other values."""
 
     k: int
-    truth: int
+    truth: int  # how often the truth is told, in GRID-ths
 
     @classmethod
     def read(cls, plain: _Named) -> Randomizer:
@@ -217,18 +166,11 @@ class RandomizedResponse(Randomizer):
 
 @dataclass(frozen=True)
 class UnaryBits(Randomizer):
-    """A bit for every value, each set with a probability of its own (sue, oue).
-
-    Parameters
-    ----------
-    k : int
-    keep, flip : int
-        How often the true value's bit is set, and how often another one, in GRID-ths.
-    """
+    """Unary encoding (sue, oue): a bit for every value, each set with a probability of its own."""
 
     k: int
-    keep: int
-    flip: int
+    keep: int  # how often the true value's bit is set, in GRID-ths
+    flip: int  # how often another one is
 
     @classmethod
     def read(cls, plain: _Named) -> Randomizer:
@@ -238,7 +180,7 @@ class UnaryBits(Randomizer):
 
     @property
     def outputs(self) -> int:
-        """All rows of bits, or more than any report holds."""
+        """The number of rows of bits, cut at 2^65, which is beyond the numbers of 8 bytes."""
         return 1 << min(self.k, 65)
 
     def ratio(self) -> Fraction:
@@ -256,18 +198,11 @@ class UnaryBits(Randomizer):
 
 @dataclass(frozen=True)
 class Subset(Randomizer):
-    """A set of `omega` values, in which the true one is with a raised probability (ss).
-
-    Parameters
-    ----------
-    k, omega : int
-    holds : int
-        How often the set holds the true value, in GRID-ths.
-    """
+    """Subset selection (ss): a set of `omega` values, in which the true one is with a raised probability."""
 
     k: int
     omega: int
-    holds: int
+    holds: int  # how often the set holds the true value, in GRID-ths
 
     @classmethod
     def read(cls, plain: _Named) -> Randomizer:
@@ -278,7 +213,7 @@ class Subset(Randomizer):
 
     @property
     def outputs(self) -> None:
-        """A set is no number."""
+        """None: a set is no number."""
 
     def ratio(self) -> Fraction:
         """Return P(S | v in S) / P(S | w not in S)."""
@@ -302,18 +237,11 @@ class Subset(Randomizer):
 
 @dataclass(frozen=True)
 class HashedResponse(Randomizer):
-    """A public hash function of one's own, and randomized response about the value's symbol (olh).
-
-    Parameters
-    ----------
-    k, symbols : int
-    truth : int
-        How often the true symbol is told, in GRID-ths.
-    """
+    """Local hashing (olh): a hash function of one's own, and randomized response about the value's symbol."""
 
     k: int
     symbols: int
-    truth: int
+    truth: int  # how often the true symbol is told, in GRID-ths
 
     @classmethod
     def read(cls, plain: _Named) -> Randomizer:
@@ -327,7 +255,7 @@ class HashedResponse(Randomizer):
 
     @property
     def outputs(self) -> None:
-        """A hash function with an answer is no number."""
+        """None: a hash function with an answer is no number."""
 
     def ratio(self) -> Fraction:
         """Return the ratio of two values that the function tells apart."""
@@ -343,14 +271,7 @@ class HashedResponse(Randomizer):
 
 
 def hash_value(factor: int, offset: int, value: int) -> int:
-    """Return 32 bits: the upper half of an affine map modulo 2^64, scattered by a bijection.
-
-    Parameters
-    ----------
-    factor, offset : int
-        The two words of the hash function.
-    value : int
-    """
+    """Return 32 bits: the upper half of factor * value + offset modulo 2^64, scattered by a bijection."""
     bits = (factor * value + offset) % GRID >> 32
     bits ^= bits >> 16
     bits = bits * 0x7FEB352D % (1 << 32)
@@ -361,19 +282,12 @@ def hash_value(factor: int, offset: int, value: int) -> int:
 
 @dataclass(frozen=True)
 class HadamardOutput(Randomizer):
-    """One of `blocks` times `size` outputs, more likely one of the value's own set: half of its block (hr).
-
-    Parameters
-    ----------
-    k, blocks, size : int
-    inside : int
-        How often the output is in the value's own set, in GRID-ths.
-    """
+    """Hadamard response (hr): one of `blocks` times `size` outputs, more likely from the value's half of its block."""
 
     k: int
     blocks: int
     size: int
-    inside: int
+    inside: int  # how often the output is in the value's own set, in GRID-ths
 
     @classmethod
     def read(cls, plain: _Named) -> Randomizer:
@@ -389,7 +303,7 @@ class HadamardOutput(Randomizer):
 
     @property
     def outputs(self) -> int:
-        """Those of all blocks."""
+        """The number of outputs of all blocks."""
         return self.blocks * self.size
 
     @property
@@ -418,7 +332,7 @@ class HadamardOutput(Randomizer):
 
 
 def _column(row: int, number: int, *, negative: bool) -> int:
-    """Return the column of this number among those where the row of the Hadamard matrix has this sign.
+    """Return the column with this number among those where a row of the Hadamard matrix has this sign.
 
     The number gives all binary digits but one, for which the row has a one: that digit sets the sign.
     """
@@ -431,20 +345,11 @@ def _column(row: int, number: int, *, negative: bool) -> int:
 
 @dataclass(frozen=True)
 class FakeOrTruth(Randomizer):
-    """The truth, or else a fake out of a public distribution (truth or fake: what rrba's queries ask for).
-
-    Parameters
-    ----------
-    k : int
-    truth : int
-        How often the truth is told, in GRID-ths.
-    fake : tuple of int
-        How often each of the k values is the fake, in GRID-ths; they add up to all of them.
-    """
+    """Truth or fake (what rrba's queries ask for): the truth, or else a fake out of a public distribution."""
 
     k: int
-    truth: int
-    fake: tuple[int, ...]
+    truth: int  # how often the truth is told, in GRID-ths
+    fake: tuple[int, ...]  # how often each value is the fake; they add up to GRID
 
     @classmethod
     def read(cls, plain: _Named) -> Randomizer:
@@ -457,12 +362,7 @@ class FakeOrTruth(Randomizer):
 
     @classmethod
     def stated(cls, plain: _Named) -> FakeOrTruth:
-        """Read the chances themselves; nothing but these may be certain.
-
-        Parameters
-        ----------
-        plain : mapping
-        """
+        """Read the probabilities themselves, which may be 0 or 1, as those of no other mechanism may."""
         truth = _grid_number(plain["truth"], "truth", 1, GRID)
         fake = tuple(_grid_number(one, "fake", 0, GRID) for one in plain.sequence("fake"))
         if len(fake) < 2 or sum(fake) != GRID:
@@ -499,19 +399,7 @@ def _worst(numerator: int, denominator: int) -> Fraction:
 
 
 def randomizer(mechanism: Mapping[str, Any]) -> Randomizer:
-    """Read a mechanism as protocol files write it; one that clients do not know is refused by name.
-
-    Parameters
-    ----------
-    mechanism : mapping
-        Its name, k, epsilon, options and probabilities.
-
-    Examples
-    --------
-    >>> plain = {"name": "rr", "k": 2, "epsilon": 1.0, "probabilities": {"truth": "13485554135213049664"}}
-    >>> randomizer(plain).report(1, Words(lambda: 0))
-    1
-    """
+    """Read a mechanism as protocol files write it; one that clients do not know is refused by name."""
     plain = _Named(mechanism, "a mechanism")
     name = plain.text("name")
     if name not in RANDOMIZERS:
@@ -525,24 +413,13 @@ def randomizer(mechanism: Mapping[str, Any]) -> Randomizer:
 
 @dataclass(frozen=True)
 class Attribute:
-    """A question of the questionnaire, with the answers it knows.
-
-    Parameters
-    ----------
-    name : str
-    categories : tuple
-    """
+    """A question of the questionnaire, with the answers it knows."""
 
     name: str
     categories: tuple[Category, ...]
 
     def place(self, answer: object) -> int | None:
-        """Return the number of an answer: a text, a number or a truth value equals only its own kind.
-
-        Parameters
-        ----------
-        answer : object
-        """
+        """Return the number of an answer, None if unlisted; text, number and truth value equal only their own kind."""
         large = _large_number(answer)
         given = answer if large is None else large
         if isinstance(given, float) and abs(given) >= 1 << 53:  # it may have been rounded
@@ -555,32 +432,17 @@ class Attribute:
 
 @dataclass(frozen=True)
 class AskedGroup:
-    """Attributes that are asked for together, and how the answer is randomized.
+    """Attributes that are asked for together, and how the answer is randomized."""
 
-    Parameters
-    ----------
-    places : tuple of int
-        The places of the attributes in the questionnaire.
-    sizes : tuple of int
-        Their numbers of categories.
-    answers : tuple of int, optional
-        The answer that belongs to every cell; without them, the cell itself.
-    mechanism : Randomizer, optional
-        None in a protocol that sends queries.
-    """
-
-    places: tuple[int, ...]
-    sizes: tuple[int, ...]
-    answers: tuple[int, ...] | None
-    mechanism: Randomizer | None
+    places: tuple[int, ...]  # of its attributes in the questionnaire
+    sizes: tuple[int, ...]  # their numbers of categories
+    answers: tuple[int, ...] | None  # the answer that belongs to every cell; None: the cell itself
+    mechanism: Randomizer | None  # None if queries bring theirs
 
     def answer(self, codes: Sequence[int]) -> int:
-        """Return the true answer of a record: its cell, in which the last attribute varies fastest, or that cell's.
+        """Return the true answer of a record, given as the codes of all questions.
 
-        Parameters
-        ----------
-        codes : sequence of int
-            The number of the answer to every question.
+        It is the cell of the group's attributes, of which the last varies fastest, or the answer that this cell has.
         """
         cell = 0
         for place, size in zip(self.places, self.sizes, strict=True):
@@ -588,40 +450,20 @@ class AskedGroup:
         return cell if self.answers is None else self.answers[cell]
 
     def report(self, codes: Sequence[int], words: Words) -> Report:
-        """Draw the report about a record.
-
-        Parameters
-        ----------
-        codes : sequence of int
-        words : Words
-        """
+        """Draw the report about a record, given as the codes of all questions."""
         assert self.mechanism is not None  # queries bring theirs
         return self.mechanism.report(self.answer(codes), words)
 
 
 @dataclass(frozen=True)
 class AskedRow:
-    """A row of a unit: one answer, or several ones that travel together, each as a number of so many bytes.
-
-    Parameters
-    ----------
-    groups : tuple of AskedGroup
-    width : int, optional
-        The bytes of every number, where several answers travel together.
-    """
+    """A row of a unit: one answer, or several ones that travel together as numbers of equal width."""
 
     groups: tuple[AskedGroup, ...]
-    width: int | None = None
+    width: int | None = None  # bytes of every number, where several answers travel together
 
     def report(self, codes: Sequence[int], words: Words) -> int | str:
-        """Draw what is sent about a record: a number, or bytes as hexadecimal text.
-
-        Parameters
-        ----------
-        codes : sequence of int
-            The number of the answer to every question.
-        words : Words
-        """
+        """Draw what is sent about a record: a number, or bytes as hexadecimal text."""
         reports = [group.report(codes, words) for group in self.groups]
         if self.width is None:
             return reports[0] if isinstance(reports[0], int) else reports[0].hex()
@@ -630,39 +472,23 @@ class AskedRow:
 
 
 def _as_number(report: Report, group: AskedGroup) -> int:
-    """Return a report as a number: bits are read as a binary one that begins with the first value's."""
+    """Return a report as a number: bits are read as a binary one, the first value's bit being the highest."""
     assert group.mechanism is not None  # queries have no rows of several answers
     return report if isinstance(report, int) else int.from_bytes(report, "big") >> -group.mechanism.k % 8
 
 
 @dataclass(frozen=True)
 class Questionnaire:
-    """What a protocol file asks and promises, checked.
-
-    Parameters
-    ----------
-    kind, fingerprint : str
-    domain : tuple of Attribute
-    outside : str
-        "refuse" or "random": what becomes of an answer that is missing or not listed.
-    epsilon : float
-        The strict level of a respondent's whole record that the file promises; infinite if it promises none.
-    units : tuple of tuple of AskedRow
-        A respondent answers all rows of one of them.
-    truth : int, optional
-        The most often that a query may ask for the truth about a group, in GRID-ths; None without queries.
-    floor : int
-        The least share of uniform fakes among those of a query, in GRID-ths.
-    """
+    """What a protocol file asks and promises, checked."""
 
     kind: str
     fingerprint: str
     domain: tuple[Attribute, ...]
-    outside: str
-    epsilon: float
-    units: tuple[tuple[AskedRow, ...], ...]
-    truth: int | None = None
-    floor: int = 0
+    outside: str  # "refuse" or "random": what becomes of an answer that is missing or not listed
+    epsilon: float  # the strict level of a respondent's whole record; infinite if the file promises none
+    units: tuple[tuple[AskedRow, ...], ...]  # a respondent answers all rows of one of them
+    truth: int | None = None  # how often a query may ask for the truth at most, in GRID-ths; None: no queries
+    floor: int = 0  # the least share of uniform fakes in a query, in GRID-ths
 
     def level(self) -> Decimal:
         """Return the largest level of all that one respondent may send: the sum over the mechanisms of a unit."""
@@ -671,14 +497,7 @@ class Questionnaire:
         return max(level_of([ratios[one] for one in unit]) for unit in {tuple(map(id, unit)) for unit in units})
 
     def codes(self, record: Mapping[str, object], words: Words | None) -> list[int]:
-        """Return the number of every answer; where random ones are substituted, each question takes a draw.
-
-        Parameters
-        ----------
-        record : mapping
-        words : Words, optional
-            None where an answer that is missing or not listed is refused.
-        """
+        """Return the code of every answer; `words` replace missing or unlisted ones, by a draw for each question."""
         found = [attribute.place(record.get(attribute.name)) for attribute in self.domain]
         if words is None:
             return [self._known(one, record, place) for one, place in zip(self.domain, found, strict=True)]
@@ -772,7 +591,7 @@ class Respondent:
         return self._once(query, lambda: self._query_answered(query, _record(record)))
 
     def _once(self, query: str | None, draw: Callable[[], str]) -> str:
-        """Return the message, which is drawn where there is none yet: in its own process, one thread at a time."""
+        """Return the message, drawn at the first call: in the process that made it, one thread at a time."""
         # before the lock: a child inherits that as it stood, perhaps held by a thread that it does not have
         if os.getpid() != self._process:
             raise ClientError(
@@ -814,13 +633,7 @@ class Respondent:
 
 
 def read_protocol(text: str) -> Questionnaire:
-    """Read a protocol file and check all of it; a file that does not hold what clients know is refused.
-
-    Parameters
-    ----------
-    text : str
-        What the file holds.
-    """
+    """Read a protocol file and check all of it; a file that does not hold what clients know is refused."""
     plain = _parsed(text, "a protocol file")
     assert isinstance(text, str)  # or it were not parsed
     _refuse_other_formats(plain, "protocol")
@@ -855,13 +668,7 @@ def read_protocol(text: str) -> Questionnaire:
 
 
 def refuse_too_many(body: object) -> None:
-    """Refuse more of anything than a protocol file may have, before any of it is read.
-
-    Parameters
-    ----------
-    body : object
-        Plain values; what has another form is refused where it is read.
-    """
+    """Refuse more of anything than a protocol file may have, before any of it is read; other faults are found later."""
     attributes, mechanisms, units = (_lists_in(body, name) for name in ("domain", "mechanisms", "units"))
     rows = [unit for unit in units if isinstance(unit, list)]
     asked = [[_lists_in(row, "crossed") or [row] for row in unit] for unit in rows]
@@ -893,7 +700,6 @@ def _whole_in(plain: object, name: str, most: int, otherwise: Any) -> Any:
 
 
 def _refuse_other_formats(plain: Any, kind: str) -> None:
-    """Refuse what is of another format or version."""
     said = plain.get("format") if isinstance(plain, Mapping) else plain
     if said != f"ldpstats {kind}":
         raise ClientError(f"a file of the format {_shown(said)}", f"the format ldpstats {kind}")
@@ -995,9 +801,9 @@ def _refuse_asked_twice(units: Sequence[Sequence[AskedRow]]) -> None:
 
 
 def _promised(privacy: _Named, kind: str) -> float:
-    """Return the level that a file states for a respondent's whole record; only queries may leave it open.
+    """Return the level that a file states for a respondent's whole record; only queries may leave it open (infinite).
 
-    Where it is open, an answer that nobody else can give shows its truth: such a file says so in words, and no other.
+    Then an answer that nobody else can give shows its truth, and the file must say so in words; no other file may.
     """
     unit, level = privacy.text("unit"), privacy["epsilon"]
     if unit != _RECORD:
@@ -1018,13 +824,7 @@ def _promised(privacy: _Named, kind: str) -> float:
 
 
 def level_of(ratios: Collection[Fraction | None]) -> Decimal:
-    """Return the level of reports that are sent together: logarithms of a hundred digits each, added up.
-
-    Parameters
-    ----------
-    ratios : collection of Fraction or None
-        The largest ratio of each report; None where it has no bound.
-    """
+    """Return the level (epsilon) of reports sent together: the sum of the logarithms of their largest ratios."""
     level = Decimal(0)
     for ratio in ratios:
         level = _PRECISE.add(level, Decimal(inf) if ratio is None else _logarithm(ratio))
@@ -1037,15 +837,7 @@ def _logarithm(ratio: Fraction) -> Decimal:
 
 
 def refuse_above(level: Decimal, promised: float) -> None:
-    """Refuse what could tell more than is promised, by a margin of 10^-90 for all that was rounded.
-
-    Parameters
-    ----------
-    level : Decimal
-        As `level_of` has it; only 0 is exact.
-    promised : float
-        The level that is stated.
-    """
+    """Refuse a level above the promised one, with 10^-90 added for what was rounded; only a level of 0 is exact."""
     if level and _PRECISE.add(level, Decimal("1e-90")) > Decimal(promised):
         raise ClientError(
             f"randomization at the level {'infinity' if level == inf else f'{level:.6f}'}",
@@ -1057,15 +849,8 @@ def refuse_above(level: Decimal, promised: float) -> None:
 def read_query(asked: Questionnaire, text: str) -> tuple[dict[str, Any], tuple[AskedGroup, ...]]:
     """Read a query of a protocol that sends them; return what its answer begins with, and the groups to answer.
 
-    A query is refused that is about other groups than a unit's, asks for the truth more often, makes a fake rarer or
-    exceeds the level than the protocol promises.
-
-    Parameters
-    ----------
-    asked : Questionnaire
-        The protocol.
-    text : str
-        What the aggregator sent.
+    Refused is a query about other groups than a unit's, with truth more often, a fake rarer or a level higher than the
+    protocol promises.
     """
     query = _Named(_parsed(text, "a query"), "a query")
     _refuse_other_formats(query.plain, "RRBA query")
@@ -1111,12 +896,12 @@ def _asked_group(asked: Questionnaire, known: Mapping[object, int], group: _Name
 
 
 def _compared(attribute: Attribute) -> object:
-    """Return what only the same attribute has: 1 and true are equal in Python alone."""
+    """Return a key that only an equal attribute of equal types has: 1 equals true in Python."""
     return attribute.name, tuple((_kind(category), category) for category in attribute.categories)
 
 
 class _Named:
-    """An object of a file: values by name, of the kind that is asked for, or an error that names them."""
+    """An object of a file: values by name and kind, or an error that names them."""
 
     def __init__(self, plain: object, what: str) -> None:
         if not isinstance(plain, Mapping):
@@ -1181,7 +966,7 @@ def _sequence(value: object, what: str) -> Sequence[Any]:
 
 
 def _kind(value: object) -> str:
-    """Return what a plain value is; an empty text for a number that is not finite, and for anything else."""
+    """Return the kind of a plain value; an empty text for a number that is not finite, and for anything else."""
     if isinstance(value, bool):
         return "truth value"
     if isinstance(value, (int, float)):
@@ -1190,7 +975,7 @@ def _kind(value: object) -> str:
 
 
 def _category(written: object) -> Category | None:
-    """Return the category that is written so: one in every language, of which some round whole numbers from 2^53 on."""
+    """Return the category as written; None for numbers from 2^53 on unless in digits, as some languages round them."""
     if isinstance(written, (str, bool)):
         return written
     if isinstance(written, (int, float)):
@@ -1199,7 +984,7 @@ def _category(written: object) -> Category | None:
 
 
 def _large_number(written: object) -> int | None:
-    """Return a whole number from 2^53 on that is written as an object with its digits."""
+    """Read a whole number from 2^53 on, written as {"int": its digits}; None for anything else."""
     if not isinstance(written, Mapping) or set(written) != {"int"}:
         return None
     digits = written["int"]
@@ -1220,7 +1005,7 @@ def _checked_token(token: object) -> str | None:
 
 
 def _parsed(text: object, what: str) -> Any:
-    """Parse JSON; what is too large is refused before, and so are names that stand twice, and numbers that are none."""
+    """Parse JSON; refuse what is too large (before), names that stand twice, and numbers that are none."""
     if not isinstance(text, str):
         raise ClientError(f"{what} that is {_shown(text)}", "its text")
     refuse_oversized(text, what)
@@ -1243,15 +1028,7 @@ def _parsed(text: object, what: str) -> Any:
 
 
 def refuse_oversized(text: str, what: str) -> None:
-    """Refuse a text that would cost whoever parses it too much, by a look at what stands outside of its texts.
-
-    Parameters
-    ----------
-    text : str
-        JSON, or anything else.
-    what : str
-        What it should be, such as "a protocol file".
-    """
+    """Refuse text too large, nested or long in numbers to be parsed; what stands inside of its texts does not count."""
     if len(text) > _MOST_BYTES or len(text.encode(errors="surrogatepass")) > _MOST_BYTES:
         raise ClientError(f"{what} of more than {_MOST_BYTES} bytes", "up to as many")
     try:
@@ -1293,7 +1070,7 @@ def _without_spaces(text: str) -> str:
 
 
 def _number(text: str) -> float:
-    """Read a number as languages with one kind of them do: whole ones that they keep are whole however written."""
+    """Read a number as languages with doubles alone do: a whole one below 2^53 is an int however written (1.0, 1e2)."""
     number = float(text)
     return int(number) if abs(number) < 1 << 53 and number.is_integer() else number
 
@@ -1303,7 +1080,7 @@ def _refuse_constant(name: str) -> None:
 
 
 def _ordered(names: Collection[str]) -> list[str]:
-    """Return names in the one order that all languages have: that of their 16-bit units."""
+    """Return names in the order of their UTF-16 units, the same in all languages."""
     return sorted(names, key=lambda name: name.encode("utf-16-be", errors="surrogatepass"))
 
 
@@ -1361,13 +1138,7 @@ def _listed(values: Sequence[object]) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Answer a protocol file, or a query of it, for the record at standard input; return the exit code.
-
-    Parameters
-    ----------
-    arguments : sequence of str
-        The name of the protocol file, and that of a query if the protocol sends them.
-    """
+    """Answer a protocol file, or a query of it, for the record at standard input; return the exit code."""
     if len(arguments) not in (1, 2) or arguments[0].startswith("-"):
         sys.stderr.write("usage: client.py PROTOCOL [QUERY] < RECORD\n")
         return 2

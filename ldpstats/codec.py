@@ -36,25 +36,12 @@ _BIT_GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
 
 
 def encoded(value: object) -> Any:
-    """Return a value as plain JSON values.
-
-    Examples
-    --------
-    >>> from ldpstats import GRR
-    >>> encoded((GRR(3, epsilon=1.0), float("inf"), 1 << 60))
-    [{'GRR': {'k': 3, 'epsilon': 1.0}}, {'float': 'inf'}, {'int': '1152921504606846976'}]
-    """
+    """Return a value as plain JSON values."""
     return _Encoder().plain(value)
 
 
 def decoded(plain: Any) -> Any:
-    """Return the value that `encoded` wrote; objects are made by their constructors, which check what they are given.
-
-    Examples
-    --------
-    >>> decoded([{"GRR": {"k": 3, "epsilon": 1.0}}, {"float": "inf"}])
-    (GRR(k=3, epsilon=1.0), inf)
-    """
+    """Return the value that `encoded` wrote; objects are made by their constructors, which check their arguments."""
     return _Decoder().value(plain)
 
 
@@ -67,7 +54,7 @@ def decoded_as(cls: type[C], plain: Any) -> C:
 
 
 class _Encoder:
-    """What was written so far, so that it is not written again."""
+    """Writes values as JSON values, each object once: later ones refer to it."""
 
     def __init__(self) -> None:
         self._places: dict[int, int] = {}
@@ -76,7 +63,6 @@ class _Encoder:
         self._met = _Met()
 
     def plain(self, value: Any) -> Any:
-        """Return a value as plain values."""
         if isinstance(value, np.generic):
             value = value.item()
         kind = type(value)
@@ -127,7 +113,7 @@ class _Encoder:
 
 
 class _Met:
-    """How many objects are met on all ways through each one that is finished: no more than can be walked."""
+    """Counts the objects met on all ways through each finished one, to refuse more than can be walked through."""
 
     def __init__(self) -> None:
         self._of: list[int] = []
@@ -150,14 +136,13 @@ class _Met:
 
 
 class _Decoder:
-    """What was read so far, for what refers to it."""
+    """Reads values, and keeps them for later references."""
 
     def __init__(self) -> None:
         self._read: list[object] = []
         self._met = _Met()
 
     def value(self, plain: Any) -> Any:
-        """Return the value that plain values stand for."""
         if plain is None or isinstance(plain, (bool, int, float, str)):
             return plain
         if isinstance(plain, list):
@@ -219,7 +204,7 @@ def _listed(content: object) -> list[Any]:
 
 
 def _written_array(array: np.ndarray[Any, Any]) -> list[Any]:
-    """Return the type of the entries, the shape, and the entries: a list of few, the bytes of many or of odd ones."""
+    """Return dtype, shape and entries: a list of few, else (or if not finite or large) their bytes in base64."""
     plain = array.astype(array.dtype.newbyteorder("<"))
     if plain.dtype.str not in _DTYPES:
         raise LdpstatsError(f"an array of the type {array.dtype}", "numbers, or true and false")
@@ -288,7 +273,7 @@ def _text_dtype(name: object) -> Any:
 
 
 def _plain(name: Any) -> Any:
-    """Return what a mapping may be by: hashing an object would walk through all that it refers to."""
+    """Refuse objects as names of a mapping: hashing one would walk through all that it refers to."""
     if isinstance(name, tuple):
         return tuple(map(_plain, name))
     if name is not None and not isinstance(name, (bool, int, float, str)):
@@ -317,7 +302,7 @@ def _graph(nodes: Any, edges: Any) -> Any:
 
 
 class _GraphLike(type):
-    """What networkx calls a graph, known without importing it: an object that has nodes and edges."""
+    """Knows a graph of networkx without importing networkx."""
 
     def __instancecheck__(cls, value: object) -> bool:
         return type(value).__module__.startswith("networkx.") and type(value).__name__ == "Graph"

@@ -70,7 +70,7 @@ def _is_category(value: object) -> bool:
 
 
 def _of_several_answers(name: object, value: object, otherwise: str) -> str:
-    """Say what to do about several answers in one cell; something else about any other value."""
+    """Say what to do about several answers in one cell; `otherwise` about any other value."""
     if not is_list_like(value) or isinstance(value, Mapping):
         return otherwise
     return (
@@ -93,14 +93,7 @@ def _value_in_row(column: pd.Series[Any], position: int) -> str:
 
 
 def refuse_other_columns(frame: pd.DataFrame, texts: Sequence[str], numbers: Sequence[str]) -> None:
-    """Refuse a table of results that lacks a column, or any row, or has figures that are not above zero.
-
-    Parameters
-    ----------
-    frame : DataFrame
-    texts, numbers : sequence of str
-        The columns that hold texts, and those that hold numbers above zero.
-    """
+    """Refuse a table of results without rows, or without these columns of texts and of numbers above zero."""
     proper = len(frame) and {*texts, *numbers} <= {*frame.columns}
     if not proper or not all(
         all(isinstance(value, str) for value in frame[name])
@@ -161,11 +154,6 @@ def collapsed_categories(
     """Return the categories after some were put together, and the new position of every old one.
 
     A class stands where the first of its members stood.
-
-    Examples
-    --------
-    >>> collapsed_categories("region", ("north", "east", "south"), {"coast": ["north", "south"]})
-    (['coast', 'east'], array([0, 1, 0]))
     """
     if not isinstance(classes, Mapping) or not classes:
         raise DomainError(
@@ -195,7 +183,6 @@ def collapsed_categories(
 
 
 def _found_column(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
-    """Return a column that is there once."""
     if name not in frame.columns:
         raise DomainError(
             f"no column {name!r} in the data frame",
@@ -226,7 +213,7 @@ def frame_column(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
 
 
 def _with_labels(column: pd.Series[Any]) -> pd.Series[Any]:
-    """Return intervals, as pandas.cut makes them, as text in the order of the intervals, before what is none."""
+    """Return intervals, as pandas.cut makes them, as ordered text; other values follow behind them."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         kinds: pd.Index[Any] = column.cat.categories
         found = any(isinstance(one, pd.Interval) for one in kinds)
@@ -249,9 +236,9 @@ def refuse_frequencies(frame: pd.DataFrame, names: Sequence[str], cells: int) ->
     """Refuse what looks like a frequency table: a column of counts, and rows that all differ without it.
 
     Respondents, too, may all differ, and a column of theirs may have such a name; who has such a frame drops the
-    column. The other way round every number that follows would be wrong, unseen. Weights are often meant otherwise:
-    there the rows must differ in the attributes alone. So they must where the column has any other name; and there
-    are so many of them for that many `cells` that respondents would hardly all differ.
+    column. The other way round every number that follows would be wrong, unseen. Where the column is called like
+    weights, rows must differ in the attributes alone; where by any other name, they must also be so many for that many
+    `cells` that respondents would hardly all differ.
     """
     found = _column_of_counts(frame, names, cells)
     if found is None or len(frame) < 2:
@@ -284,12 +271,6 @@ def _column_of_counts(frame: pd.DataFrame, names: Sequence[str], cells: int) -> 
 def is_called_like_counts(name: object) -> bool:
     """Say whether a column has a name that columns of counts or weights have.
 
-    Parameters
-    ----------
-    name : object
-
-    Examples
-    --------
     >>> is_called_like_counts("Freq."), is_called_like_counts("age")
     (True, False)
     """
@@ -364,19 +345,10 @@ def observed_categories(name: str, column: pd.Series[Any]) -> list[Category]:
 def missing_codes(values: Sequence[Category], numbers: Sequence[float | None]) -> list[Category]:
     """Return the values that look like codes for missing answers: '?', or numbers beyond all others, as 9, 99 and -9.
 
-    Parameters
-    ----------
-    values : sequence
-        The different ones of a column.
-    numbers : sequence
-        The number that each of them is; None for words.
+    Of each different value of a column, `numbers` holds the number that it is, None for words.
 
-    Examples
-    --------
     >>> missing_codes([1, 2, 3, 4, 8, 9], [1, 2, 3, 4, 8, 9]), missing_codes([*range(121)], [*range(121)])
     ([8, 9], [])
-    >>> missing_codes(["low", "high", "?"], [None] * 3)
-    ['?']
     """
     of_number = {number: value for value, number in zip(values, numbers, strict=True) if number is not None}
     negative = sorted(number for number in of_number if number < 0)
@@ -393,10 +365,7 @@ def missing_codes(values: Sequence[Category], numbers: Sequence[float | None]) -
 
 
 def codes_to_tell(name: str, column: pd.Series[Any], values: Sequence[Category]) -> str:
-    """Say what to do about codes for missing answers among the values of a column.
-
-    A pandas categorical is left alone: its categories were chosen.
-    """
+    """Warn of codes for missing answers in a column; the categories of a pandas categorical were chosen."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         return ""
     numbers = pd.to_numeric(pd.Series(values, dtype=object), errors="coerce").tolist()
@@ -414,10 +383,7 @@ def codes_to_tell(name: str, column: pd.Series[Any], values: Sequence[Category])
 
 
 def too_many_numbers(name: str, column: pd.Series[Any], values: Sequence[Category]) -> str:
-    """Say what to do about so many numbers that tables with them have more cells than reports can tell about.
-
-    A pandas categorical is left alone: its categories were chosen.
-    """
+    """Warn of many different numbers in a column; the categories of a pandas categorical were chosen."""
     chosen = isinstance(column.dtype, pd.CategoricalDtype) or any(isinstance(value, str) for value in values)
     if chosen or len(values) <= _MANY_LEVELS:
         return ""
@@ -461,7 +427,6 @@ def marked_codes(frame: pd.DataFrame, name: str, allowed: tuple[Category, ...]) 
 
 
 def _positions(column: pd.Series[Any], allowed: tuple[Category, ...]) -> IntArray:
-    """Look every different value up once, and then their places in the column."""
     smallest = smallest_codes(len(allowed))
     if column.dtype == object:
         return _looked_up(column, allowed).astype(smallest)
@@ -474,7 +439,7 @@ def _positions(column: pd.Series[Any], allowed: tuple[Category, ...]) -> IntArra
 
 
 def _kinds(column: pd.Series[Any]) -> tuple[IntArray, pd.Index[Any]]:
-    """Return the different values of a column, and the place of every one's among them, -1 where it is missing."""
+    """Return the different values of a column, and every row's place among them, -1 where it is missing."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         return column.cat.codes.to_numpy(), column.cat.categories
     places, kinds = pd.factorize(column)
@@ -490,11 +455,5 @@ def _looked_up(values: Iterable[object], allowed: tuple[Category, ...]) -> IntAr
 
 
 def smallest_codes(categories: int) -> np.dtype[Any]:
-    """Return the smallest type that holds the positions of so many categories, and -1.
-
-    Examples
-    --------
-    >>> smallest_codes(128), smallest_codes(129)
-    (dtype('int8'), dtype('int16'))
-    """
+    """Return the smallest integer type that holds the positions of so many categories, and -1."""
     return np.min_scalar_type(-categories)

@@ -61,32 +61,18 @@ All of it on a page to send: ldpstats report tables.json -o report.html"""
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KnownPopulation:
-    """Whom a demonstration asks: respondents are drawn from them, and the truth about all pairs is known.
-
-    Parameters
-    ----------
-    name : str
-    question : str
-        What a stranger would like to know.
-    source : str
-        Where the respondents come from, behind their number.
-    domain : Domain
-    sample : callable
-        Draws so many respondents with a seed.
-    pair : callable
-        The joint distribution of two attributes.
-    """
+    """A population to draw respondents from, of whom the joint distributions of all pairs are known."""
 
     name: str
     question: str
-    source: str
+    source: str  # where the respondents come from, behind their number
     domain: Domain
     sample: Callable[[int, int], pd.DataFrame]
     pair: Callable[[str, str], FloatArray]
 
     @classmethod
     def of_network(cls, name: str) -> KnownPopulation:
-        """Return those of a packaged network."""
+        """Return the population of a packaged network."""
         found = network(name)
         return cls(
             name,
@@ -119,27 +105,13 @@ class KnownPopulation:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Demonstration:
-    """A protocol, what it collected, and the tests of all pairs beside the true answers.
-
-    Parameters
-    ----------
-    population : KnownPopulation
-        Whom the respondents were drawn from.
-    people : DataFrame
-        The respondents' true answers.
-    protocol : SampledGroups
-    tables : TableSet
-        What was counted.
-    pairs : DataFrame
-        A row per pair: what `independence_tests` says, what tests of the true answers and the naive test say, and how
-        many respondents would be needed.
-    seed : int
-    """
+    """A protocol, what it collected, and the tests of all pairs beside the true answers."""
 
     population: KnownPopulation
-    people: pd.DataFrame
+    people: pd.DataFrame  # the true answers
     protocol: SampledGroups
     tables: TableSet
+    # a row per pair: the tests of reports, of true answers, the naive test, and the respondents needed
     pairs: pd.DataFrame
     seed: int
 
@@ -151,7 +123,7 @@ class Demonstration:
 
     @property
     def strongest(self) -> Table:
-        """The table of the pair whose true dependence is the strongest of those that were asked for."""
+        """The table of the pair with the strongest true dependence of those that were asked for."""
         return self.tables[self._first["first"], self._first["second"]]
 
     @property
@@ -160,7 +132,7 @@ class Demonstration:
 
     @property
     def misleading(self) -> pd.Series[Any] | None:
-        """The pair that the naive test is surest of, while it is next to independent in the true answers."""
+        """The pair that the naive test is surest of, of those next to independent in the true answers."""
         nothing = (self.pairs["raw_v"] < _NEGLIGIBLE) & (self.pairs["verdict"] == NOT_SHOWN)
         wrong = self.pairs[nothing & (self.pairs["naive_pvalue"] < _ALPHA)]
         return wrong.sort_values("naive_pvalue").iloc[0] if len(wrong) else None
@@ -223,13 +195,7 @@ class Demonstration:
         )
 
     def report(self, path: Path) -> None:
-        """Write everything that the tables tell as a page, beside the true answers.
-
-        Parameters
-        ----------
-        path : Path
-            As in `TableSet.report`.
-        """
+        """Write everything that the tables tell as a page, beside the true answers."""
         write(path, self.page())
 
     def page(self) -> str:
@@ -274,7 +240,7 @@ class Demonstration:
         return f"Her report holds her answers with {true:.0%}, else any other of {used.k - 1}, each as likely."
 
     def _belief(self) -> str:
-        """Say what a report can change at most in what anybody believes about her."""
+        """Say how far a report can move the probability that anybody gives to her sensitive answer."""
         name, answers = next(iter(self.population.domain.categories.items()))
         share, level = float((self.people[name] == answers[-1]).mean()), self.protocol.privacy().epsilon
         if not 0 < share < 1:
@@ -296,7 +262,6 @@ class Demonstration:
         ]
 
     def _balance(self) -> str:
-        """Compare the verdicts on reports with those on the true answers."""
         raw = (self.pairs["raw_verdict"] == DEPENDENT).sum()
         return f"Of {raw} dependences in the raw data {reports_in_words(self.pairs)}"
 
@@ -304,18 +269,7 @@ class Demonstration:
 def demonstrate(
     name: str | None = None, n: int = 100_000, epsilon: float = 2.0, mechanism: str = "auto", seed: int = 1
 ) -> Demonstration:
-    """Draw respondents, let each answer one pair of questions privately, and test all pairs.
-
-    Parameters
-    ----------
-    name : str, optional
-        A packaged network to draw them from, instead of `datasets.affairs`.
-    n : int
-        How many.
-    epsilon, mechanism
-        As in `SampledGroups`.
-    seed : int
-    """
+    """Draw respondents from a packaged network or `affairs`; let each answer one pair of questions, and test all."""
     population = KnownPopulation.of_affairs() if name is None else KnownPopulation.of_network(name)
     protocol = SampledGroups(population.domain, epsilon=epsilon, mechanism=mechanism)
     people = population.sample(n, seed)
@@ -327,7 +281,6 @@ def demonstrate(
 def _compared(
     population: KnownPopulation, people: pd.DataFrame, protocol: SampledGroups, tables: TableSet
 ) -> pd.DataFrame:
-    """Return the tests of all pairs beside what the true answers show, the strongest pair first."""
     domain = population.domain
     codes = domain.encode(people)
 
@@ -344,7 +297,7 @@ def _compared(
 
 
 def beside_raw(tests: pd.DataFrame, known: Callable[[str, str], dict[str, Any]], doing: str) -> pd.DataFrame:
-    """Return the tests of all pairs beside what is known of each, with its raw p-value adjusted as those of reports."""
+    """Return tests of all pairs beside what is `known` of each, whose raw p-values are adjusted alike."""
     pairs = progress(zip(tests["first"], tests["second"], strict=True), doing, len(tests), "pair")
     compared = pd.concat([tests, pd.DataFrame([known(*pair) for pair in pairs])], axis=1)
     asked = compared["raw_pvalue"].notna()
@@ -357,24 +310,15 @@ def beside_raw(tests: pd.DataFrame, known: Callable[[str, str], dict[str, Any]],
 def pair_counts(
     domain: Domain, codes: NDArray[np.integer], pair: tuple[str, str], weights: NDArray[np.int64] | None = None
 ) -> NDArray[np.int64]:
-    """Return how many respondents gave each pair of answers; a row may stand for several of them."""
+    """Return how many respondents gave each pair of answers; `weights` say how many each row stands for."""
     counts = np.bincount(domain.cells(codes, pair), weights, minlength=domain.size(pair))
     return counts.astype(np.int64).reshape(domain.project(pair).shape)
 
 
 def classical_association(counts: NDArray[np.int64]) -> dict[str, float]:
-    """Return Cramér's V of counted true answers, and the p-value of the classical χ² test of independence.
+    """Return Cramér's V of a table of true counts, and the p-value of the classical χ² test of independence.
 
-    Parameters
-    ----------
-    counts : array, shape (rows, columns)
-        Categories that nobody gave are left out.
-
-    Examples
-    --------
-    >>> v, pvalue = classical_association(np.array([[30, 10, 0], [10, 30, 0]])).values()
-    >>> v, round(pvalue, 8)
-    (0.5, 7.74e-06)
+    Categories that nobody gave are left out.
     """
     kept = counts[counts.any(axis=1)][:, counts.any(axis=0)]
     if min(kept.shape) < 2:
@@ -385,12 +329,7 @@ def classical_association(counts: NDArray[np.int64]) -> dict[str, float]:
 
 
 def naive_association(table: Table) -> dict[str, Any]:
-    """Return Cramér's V and the p-value of the naive χ² test, and what it took for answers.
-
-    Parameters
-    ----------
-    table : Table
-    """
+    """Return Cramér's V and the p-value of the naive χ² test, and what it took for answers."""
     if not table.n:
         return {"naive_v": math.nan, "naive_pvalue": math.nan, "naive_on": _REPORTS}
     try:
@@ -402,7 +341,7 @@ def naive_association(table: Table) -> dict[str, Any]:
 
 
 def _needed(joint: FloatArray, protocol: SampledGroups, pair: tuple[str, str]) -> tuple[float, float]:
-    """Return how many respondents of the whole protocol it takes at least, and likely, to find this very dependence."""
+    """Return how many respondents of the whole protocol finding this dependence takes: at least, and likely."""
     if true_cramers_v(joint) < _ROUNDING:
         return math.inf, math.inf
     # the pair may not have been asked for
@@ -417,14 +356,6 @@ def reports_needed(table: Table, joint: FloatArray, level: float) -> Respondents
     """Return how many reports like those of a table find the dependence of a joint distribution with power .8.
 
     Only the least number is known where rare answers would be too rare among so many for the law of the statistic.
-
-    Parameters
-    ----------
-    table : Table
-    joint : array
-        Of the table's shape.
-    level : float
-        Of the test.
     """
     if not table.n:
         return NOT_KNOWN
@@ -457,14 +388,7 @@ def _figures(v: float, pvalue: float) -> str:
 
 
 def association_in_words(v: float, adjusted: float, verdict: str) -> str:
-    """Say how strong a dependence is and whether it was shown; a verdict of another kind stands for itself.
-
-    Parameters
-    ----------
-    v, adjusted : float
-        Cramér's V, and the p-value adjusted for the number of tests.
-    verdict : str
-    """
+    """Say how strong a dependence is and whether it was shown; a verdict of another kind stands for itself."""
     if verdict not in (DEPENDENT, NOT_SHOWN):
         return verdict
     stars = next((stars for level, stars in _STARS.items() if adjusted <= level), "not shown")
@@ -485,13 +409,7 @@ def reports_in_words(pairs: pd.DataFrame) -> str:
 
 
 def respondents_in_words(needed: float, at_least: float) -> str:
-    """Say how many respondents it takes, if any number is enough.
-
-    Parameters
-    ----------
-    needed, at_least : float
-        Nan where it is not known.
-    """
+    """Say how many respondents it takes: nan where that is not known, infinity where there is nothing to find."""
     if math.isinf(at_least):
         return "independent"
     if math.isnan(at_least):
@@ -500,11 +418,6 @@ def respondents_in_words(needed: float, at_least: float) -> str:
 
 
 def at_least_in_words(pairs: pd.DataFrame) -> list[str]:
-    """Say why of some pairs only the least number is known, if it is so.
-
-    Parameters
-    ----------
-    pairs : DataFrame
-    """
+    """Say why only the least number of respondents is known of some pairs, if it is so."""
     some = (pairs["needed"].isna() & pairs["needed_at_least"].notna()).any()
     return ['"at least": rare answers would come so seldom that the law of the test is not known.'] if some else []

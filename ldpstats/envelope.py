@@ -24,53 +24,25 @@ Read = TypeVar("Read")
 def sealed(kind: str, version: int, body: Any) -> str:
     """Return a saved file as JSON.
 
-    The digest shows a file that was cut short, edited or damaged. It keeps nobody from writing another one on
-    purpose: whoever can change the body can change the digest.
-
-    Examples
-    --------
-    >>> print(sealed("shopping list", 1, ["bread"]))  # doctest: +ELLIPSIS
-    {"format": "ldpstats shopping list", "version": 1, "digest against accidents, not attackers": "...", "body": ...}
+    Its digest shows accidents alone: whoever can change the body can change the digest.
     """
     whole = dict(zip(_NAMES, (_WRITER + kind, version, digest(body), body), strict=True))
     return json.dumps(whole, ensure_ascii=False, allow_nan=False)
 
 
 def kind_of(text: object) -> str | None:
-    """Return what the beginning of a text says that it is a saved one of; None if it says nothing of the kind.
-
-    Parameters
-    ----------
-    text : str
-
-    Examples
-    --------
-    >>> kind_of(sealed("shopping list", 1, ["bread"])), kind_of("bread")
-    ('shopping list', None)
-    """
+    """Return the kind of saved file that a text begins as; None if it is none."""
     said = _FORMAT.match(text) if isinstance(text, str) else None
     return said and said[1]
 
 
 def opened(text: str, kind: str, version: int, read: Callable[[Any], Read]) -> Read:
-    """Return what `read` makes of the body of a saved file; any other text is refused.
-
-    Examples
-    --------
-    >>> opened(sealed("shopping list", 1, ["bread"]), "shopping list", 1, tuple)
-    ('bread',)
-    """
+    """Return what `read` makes of the body of a saved file; any other text is refused."""
     return opened_by_version(text, kind, {version: read})
 
 
 def opened_by_version(text: str, kind: str, readers: Mapping[int, Callable[[Any], Read]]) -> Read:
-    """Return what the reader of its version makes of the body of a saved file.
-
-    Examples
-    --------
-    >>> opened_by_version(sealed("shopping list", 1, ["bread"]), "shopping list", {1: tuple, 2: sorted})
-    ('bread',)
-    """
+    """Return what the reader of its version makes of the body of a saved file; any other text is refused."""
     try:
         version, body = _opened(read_json(text), kind, readers)
         return readers[version](body)
@@ -91,23 +63,13 @@ def digest(body: Any) -> str:
 
 
 def differences(known: Mapping[str, Any], plain: Mapping[str, Any]) -> list[str]:
-    """Return the names under which two objects of plain values hold different texts of JSON.
-
-    Parameters
-    ----------
-    known, plain : mapping
-
-    Examples
-    --------
-    >>> differences({"a": 1, "b": [1]}, {"a": True, "b": [1], "c": None})
-    ['a', 'c']
-    """
+    """Return the names under which two objects of plain values hold different JSON: 1 is not true."""
     texts = [{name: json.dumps(value, sort_keys=True) for name, value in one.items()} for one in (known, plain)]
     return [name for name in dict.fromkeys([*known, *plain]) if texts[0].get(name) != texts[1].get(name)]
 
 
 def read_json(text: str) -> Any:
-    """Parse JSON; refuse a name that stands twice in an object, of which a plain reader keeps the last."""
+    """Parse JSON; refuse a name that stands twice in an object, of which `json.loads` keeps the last."""
     return json.loads(text, object_pairs_hook=_different_names)
 
 
@@ -118,7 +80,6 @@ def shortened_reason(error: BaseException) -> str:
 
 
 def _opened(whole: Any, kind: str, versions: Collection[int]) -> tuple[int, Any]:
-    """Return the version and the body of a saved file that is whole."""
     if not isinstance(whole, dict) or "format" not in whole:
         raise ValueError(f"{shortened(whole)} without a format")
     if whole["format"] != _WRITER + kind:

@@ -143,8 +143,8 @@ def one_line(values: object, limit: int = 8) -> str:
 def shortened(value: Any, limit: int = 80) -> str:
     """Print a value for an error message, cut after `limit` letters; no more of it is looked at than is printed.
 
-    So it costs next to nothing whatever came, also what holds itself, or the same twice at each of many levels.
-    Classes from outside are not asked to print themselves.
+    So what holds itself, or the same twice at each of many levels, costs next to nothing. Objects of other packages are
+    not asked to print themselves.
     """
     shown = ""
     try:

@@ -34,33 +34,13 @@ ASSUMED = (
 
 
 def explaining_share(table: Table, cramers_v: float) -> float | str:
-    """Return the least share of forged reports with which V comes out at least so large in half of all surveys.
+    """Return the least share of forged reports with which the median of V is `cramers_v`, or words why there is none.
 
-    V is the one of `association`, corrected for noise, from as many reports as the table has. The honest ones are of
-    respondents with its estimated margins (half a respondent more in every category, none below zero) and no
-    dependence. The forgers act together and may send any reports that exist, in any mixture; the strongest one is
-    looked for by ascents from many starts. Whether `channel_fit` would find it is not asked.
-
-    Parameters
-    ----------
-    table : Table
-        Of two attributes.
-    cramers_v : float
-        What was found.
-
-    Returns
-    -------
-    float or str
-        The share, at most a half; or why there is none, in words.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from ldpstats import Domain, SampledGroups
-    >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
-    >>> tables = SampledGroups(domain, epsilon=1.0, mechanism="grr").simulate(np.full(4, 25_000), rng=1)
-    >>> round(explaining_share(tables["sex", "car"], 0.1), 2)
-    0.03
+    V is the one of `association`, corrected for noise, from as many reports as the table of two attributes has. The
+    honest ones are of respondents with its estimated margins (half a respondent more in every category, none below
+    zero) and no dependence. The forgers act together and may send any reports that exist, in any mixture; the strongest
+    one is looked for by ascents from many starts, up to a share of a half. Whether `channel_fit` would find it is not
+    asked.
     """
     attack = attack_on(table)
     if isinstance(attack, str):
@@ -92,32 +72,23 @@ class Attack:
 
     A mixture of reports is known by what it is worth to the estimate of every cell. With a share f of it the expected
     table is h + f (w − h), h being the honest respondents' and w the worth.
-
-    Parameters
-    ----------
-    block : Block
-        The reports, counted by what they support.
-    shape : tuple of int
-    kept : pair of array of bool
-        The categories that V is of.
-    estimate : array, shape (cells,)
     """
 
-    block: Block
+    block: Block  # the reports, counted by what they support
     shape: tuple[int, ...]
-    kept: tuple[BoolArray, BoolArray]
+    kept: tuple[BoolArray, BoolArray]  # the categories that V is of
     estimate: FloatArray
 
     @cached_property
     def margins(self) -> tuple[FloatArray, FloatArray]:
-        """Those of the honest respondents."""
+        """Row and column frequencies of the honest respondents."""
         cells, n = self.estimate.reshape(self.shape), self.block.n
         rows, columns = (n * np.maximum(cells.sum(axis=axis), 0) + 0.5 for axis in (1, 0))
         return rows / rows.sum(), columns / columns.sum()
 
     @cached_property
     def honest(self) -> FloatArray:
-        """The cells of the honest respondents."""
+        """The cell frequencies of the honest respondents, the product of their margins."""
         return np.outer(*self.margins).ravel()
 
     @cached_property
@@ -154,8 +125,8 @@ class Attack:
         """Return the median of V², as `association` estimates it; 0 where it is not estimable.
 
         The squared length of the dependence is taken for a multiple of a noncentral χ² variable, of which Sankaran's
-        approximation gives the median. The honest reports alone vary; what is taken off is the noise of as many
-        honest ones as there are reports.
+        approximation gives the median. The honest reports alone vary; what is taken off is the noise of as many honest
+        ones as there are reports.
         """
         cells = self.honest + share * (worth - self.honest)
         honest, seen = self._pooling.covariance(self.honest), self._pooling.covariance(cells)
@@ -169,7 +140,7 @@ class Attack:
         return (median - float(known.added)) / (known.side - 1)
 
     def _share(self, worth: FloatArray, square: float) -> float:
-        """Return the least share of a mixture with which the median of V² is so large; infinite if there is none."""
+        """Return the least share with which the median of V² is as large as `square`; else infinity."""
         low = 0.0
         high = math.inf
         for share in np.geomspace(_LEAST, _MOST, _TRIED // 3).tolist():
@@ -183,7 +154,7 @@ class Attack:
         return high
 
     def _expected_share(self, worth: FloatArray, goal: float) -> float:
-        """Return the least share of a mixture with which φ² of the expected table is so large; else infinity."""
+        """Return the least share with which φ² of the expected table is at least `goal`; else infinity."""
         shares, lengths = self._along(worth)
         reached = lengths >= goal
         place = int(reached.argmax())
@@ -197,7 +168,7 @@ class Attack:
         return float(high)
 
     def _mixture(self, worth: FloatArray, goal: float) -> tuple[float, float, FloatArray]:
-        """Return the share of a mixture that is expected to be enough, and less the φ² that it reaches if none is."""
+        """Return the expected share, minus the largest φ² (a tie-break if no share is enough), and the worth."""
         share = self._expected_share(worth, goal)
         return share, -float(self._along(worth)[1].max()) if math.isinf(share) else -math.inf, worth
 
@@ -207,7 +178,7 @@ class Attack:
         return shares, self._lengths(self.honest + shares[:, None] * (worth - self.honest))
 
     def _descended(self, mixture: tuple[float, float, FloatArray], goal: float) -> tuple[float, float, FloatArray]:
-        """Mix with it what is worth the most along the slope of φ², as long as fewer reports are then needed."""
+        """Mix in what is worth the most along the slope of φ², as long as fewer reports are then needed."""
         for _ in range(_STEPS):
             share, _, worth = mixture
             if math.isinf(share):
@@ -223,13 +194,13 @@ class Attack:
         return mixture
 
     def _loudest(self, direction: FloatArray) -> FloatArray:
-        """Return the worth to the cells, as the block's answers are numbered, of what is worth the most."""
+        """Return the worth, to all cells, of the report that moves the estimate farthest in a direction."""
         answers = np.empty_like(direction)
         answers[self.block.classes] = direction
         return self.block.noise.loudest(answers)[self.block.classes]
 
     def _directions(self) -> list[FloatArray]:
-        """Return single cells, up and down, the rarest categories first, pairings, and some at random."""
+        """Return directions to start from: single cells up and down, the rarest first, pairings, random ones."""
         rows, columns = self.margins
         weights = np.where(self._chosen, np.outer(1 / rows - 1, 1 / columns - 1), 0).ravel()
         cells = np.argsort(-weights, kind="stable")[:_STARTS]
@@ -241,7 +212,7 @@ class Attack:
         return [*both, *pairings, *random, *(random / np.sqrt(self.honest))]
 
     def _pairing(self, rng: np.random.Generator) -> IntArray:
-        """Return cells at random, one in each category of the longer side, as evenly as can be along the shorter."""
+        """Return random cells, one in each category of the longer side, spread evenly along the shorter."""
         places = rng.permutation(max(self.shape))
         both = [rng.permutation(side)[places % side] for side in self.shape]
         cells: IntArray = np.ravel_multi_index(both, self.shape)
@@ -249,7 +220,7 @@ class Attack:
 
     @cached_property
     def _least_margins(self) -> FloatArray:
-        """What is above zero by an error, or half of what there is: of less, noise hides the dependence."""
+        """Smallest margins at which a dependence still shows: a standard error, or half of what there is."""
         places = np.indices(self.shape).reshape(2, -1, 1)
         lines = [place == np.flatnonzero(kept) for place, kept in zip(places, self.kept, strict=True)]
         both = np.hstack(lines).astype(float)
@@ -258,7 +229,7 @@ class Attack:
         return found
 
     def _lengths(self, tables: FloatArray) -> FloatArray:
-        """Return φ² of tables among the categories that are kept; 0 where one of these is hardly seen any more."""
+        """Return φ² of tables among the kept categories; 0 where one of these is hardly seen any more."""
         cells = tables.reshape(-1, *self.shape)[:, self.kept[0]][:, :, self.kept[1]]
         products = cells.sum(axis=2, keepdims=True) * cells.sum(axis=1, keepdims=True)
         margins = np.concatenate([cells.sum(axis=2), cells.sum(axis=1)], axis=1)

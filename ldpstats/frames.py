@@ -18,7 +18,7 @@ Frame: TypeAlias = "pd.DataFrame | IntoDataFrame"
 
 
 def checked_frame(frame: Frame) -> pd.DataFrame:
-    """Return a data frame as one of pandas; refuse what is none."""
+    """Return a data frame of any library as one of pandas; refuse what is none."""
     found = known_frame(frame)
     if found is None:
         raise DomainError(
@@ -30,7 +30,7 @@ def checked_frame(frame: Frame) -> pd.DataFrame:
 
 
 def known_frame(data: object) -> pd.DataFrame | None:
-    """Return a data frame as one of pandas; None for what is none, such as an array."""
+    """Return a data frame of any library as one of pandas; None for what is none, such as an array."""
     if isinstance(data, pd.DataFrame):
         return data
     if isinstance(data, (np.ndarray, pd.Series, str, list, tuple, dict)):
@@ -93,7 +93,7 @@ def _series(column: pa.ChunkedArray) -> pd.Series[Any]:
 
 
 def _unwrapped(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column whose values stand there themselves: no runs, no views, and no types of others' making."""
+    """Return a column of plain values: run-end encoding, string views and extension types are undone."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

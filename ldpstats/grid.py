@@ -97,9 +97,9 @@ def numerator_at_least(probability: Fraction) -> int:
 
 
 def favoured_numerator(epsilon: float, favoured: int, outcomes: int) -> int:
-    """Return how often, in GRID-ths, one of the favoured outcomes comes up, each e^epsilon times as likely as others.
+    """Return P(one of the favoured outcomes) in GRID-ths, each e^epsilon times as likely as others, rounded down.
 
-    It is rounded down; levels that do not show on the grid are refused.
+    Levels that do not show on the grid are refused.
     """
     likelihood = favoured * exp_below(epsilon)
     numerator = numerator_at_most(likelihood / (likelihood + outcomes - favoured))
@@ -111,19 +111,7 @@ def favoured_numerator(epsilon: float, favoured: int, outcomes: int) -> int:
 
 
 def read_numerator(text: object) -> int:
-    """Read a whole number of GRID-ths from its digits: files and messages hold it as a text.
-
-    As a number it would be rounded wherever numbers of JSON are doubles, as in JavaScript.
-
-    Parameters
-    ----------
-    text : str
-
-    Examples
-    --------
-    >>> read_numerator(str(GRID - 1))
-    18446744073709551615
-    """
+    """Read a whole number of GRID-ths from its digits, a text because numbers of JSON may be rounded to doubles."""
     digits = text if isinstance(text, str) and text.isascii() and text.isdigit() and len(text) <= _DIGITS else ""
     if str(int(digits or 0)) != text:
         raise LdpstatsError(f"the probability {shortened(text)}", "a whole number of 2^-64, its digits as a text")

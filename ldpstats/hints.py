@@ -12,7 +12,7 @@ import numpy as np
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """What a number of an annotated type is from and to; a NaN, which stands for one that there is not, is within."""
+    """The range of a number of an annotated type; NaN, which stands for none, is within."""
 
     least: float
     most: float
@@ -34,17 +34,7 @@ _NUMBERS: dict[Any, tuple[type, ...]] = {
 
 
 def unaliased(hint: Any) -> Any:
-    """Return what an alias stands for (`type Name[T] = ...`); numpy's `NDArray` is one from Python 3.12 on.
-
-    Parameters
-    ----------
-    hint : type or what `typing` has
-
-    Examples
-    --------
-    >>> unaliased(int)
-    <class 'int'>
-    """
+    """Return what a type alias stands for (`type Name[T] = ...`); numpy's `NDArray` is one from Python 3.12 on."""
     meant, parts = getattr(get_origin(hint) or hint, "__value__", None), get_args(hint)
     if meant is None:
         return hint
@@ -54,20 +44,8 @@ def unaliased(hint: Any) -> Any:
 def fits(value: object, hint: Any) -> bool:
     """Say whether a value is of a type, whose parts are looked at as well.
 
-    Parameters
-    ----------
-    value : object
-    hint : type or what `typing` has
-        Unions, literals, tuples, sequences, sets, mappings, arrays with the type of their entries, protocols and
-        classes; a whole number is a float, and truth is no number. No value is a function: files cannot hold any.
-        Numbers annotated by `Within` are in their range.
-
-    Examples
-    --------
-    >>> fits((1, 2.5), tuple[float, ...]), fits(True, int), fits(None, int | None), fits("x", Literal["x", "y"])
-    (True, False, True, True)
-    >>> fits(0.05, Share), fits(7.0, Share | None)
-    (True, False)
+    A whole number is a float, truth is no number, an array is of its entries' type, and of a protocol its names are
+    looked for. No value is a function: files cannot hold any.
     """
     hint = unaliased(hint)
     if hint in _NUMBERS:

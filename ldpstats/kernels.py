@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 
 def compiled(kernel: Callable[..., Any]) -> Any:
-    """Compile a kernel, and keep that for later runs where there is a place to write it to.
+    """Compile a kernel to run without the GIL, and keep that for later runs where there is a place to write it to.
 
-    Kernels touch nothing but arrays, so that other threads may go on meanwhile.
+    Kernels must touch nothing but arrays: other threads go on meanwhile.
     """
     try:
         return njit(cache=True, nogil=True)(kernel)
@@ -44,11 +44,11 @@ def respond(
     out: NDArray[Any],
     undecided: NDArray[np.int64],
 ) -> int:
-    """Answer truly where the coin is below `truth`, else with one of the k - 1 other values.
+    """Randomized response: answer truly where the coin is below `truth`, else with one of the k - 1 other values.
 
-    A lie is the product of a random integer of `lie_bits` bits with k - 1, without its last `lie_bits` bits
-    (Lemire 2019). Returns how many answers this leaves undecided, and which: a coin that equals `truth`, or a
-    lie from the part of the integers that would favour some values.
+    A lie is the product of a random integer of `lie_bits` bits with k - 1, without its last `lie_bits` bits (Lemire
+    2019). Returns how many answers this leaves undecided, and which: a coin that equals `truth`, or a lie from the part
+    of the integers that would favour some values.
     """
     unfair, mask, found = (1 << lie_bits) % (k - 1), np.uint64((1 << lie_bits) - 1), 0
     for start in range(0, values.size, _BLOCK):
@@ -73,7 +73,7 @@ def _respond_at_once(
     truth: int,
     out: NDArray[Any],
 ) -> int:
-    """Answer without branches, so that the loop becomes vector instructions; return how many may be undecided."""
+    """Answer without branches, which compiles to vector instructions; return how many may be undecided."""
     others, mask = np.uint64(k - 1), np.uint64((1 << lie_bits) - 1)
     unfair, shift, doubtful = np.uint64((1 << lie_bits) % (k - 1)), np.uint64(lie_bits), np.int64(0)
     for i in range(values.size):
@@ -93,7 +93,7 @@ def look_up(
     out: NDArray[np.uint8],
     undecided: NDArray[np.int64],
 ) -> int:
-    """Translate draws below `decided` by the table; return how many are not, and which."""
+    """Translate draws below `decided` by the table; return how many others there are, and write which."""
     found = 0
     for i in range(draws.size):
         if draws[i] < decided:
@@ -114,11 +114,11 @@ def fill_subsets(
     rows: NDArray[np.uint64],
     first: int,
 ) -> int:
-    """Fill rows with uniformly random sets of the k values but the row's own one, from row `first` on.
+    """Fill bit rows, from row `first` on, with uniformly random sets of the k values but the row's own one.
 
-    Each bit is set with the probability whose binary `digits` are given, the last one first; then random values
-    are put in, or taken out, until the size is right. All steps treat the other values alike, so the set is
-    uniform given its size. Returns the first row that is not filled, for want of words.
+    Each bit is set with the probability whose binary `digits` are given, the last one first; then random values are put
+    in, or taken out, until the size is right. All steps treat the other values alike, so the set is uniform given its
+    size. Returns the first row that is not filled, for want of words.
     """
     used = 0
     for i in range(first, values.size):
@@ -186,7 +186,7 @@ def split_subsets(
 ) -> None:
     """Draw how many members of random subsets fall on the `near` places of a part, and on the `far` other ones.
 
-    The subsets come by part, size and table, and are added to those here and there in the same way.
+    The counts of subsets come by part, size and table, and are added to `here` and `there` in the same way.
     """
     for part in range(subsets.shape[0]):
         for size in range(subsets.shape[1]):
@@ -211,7 +211,7 @@ def split_subsets(
 
 @compiled
 def _hypergeometric(near: int, far: int, size: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return how many of `size` random places may be near ones, and in proportion P(this number or a later one).
+    """Return how many of `size` random places may be near ones, and multiples of P(this number or a later one).
 
     The likeliest number comes first.
     """
@@ -235,7 +235,7 @@ def _ones(bits: np.uint64) -> int:
 
 @compiled
 def list_members(rows: NDArray[np.uint8], out: NDArray[Any]) -> None:
-    """Write the places of each row's bits in increasing order; every row has as many as `out` has columns."""
+    """Write the places of each row's set bits in increasing order; all rows have as many as `out` has columns."""
     members = np.empty(out.shape[1] + 8, dtype=out.dtype)  # a byte writes eight places, however many count
     for i in range(rows.shape[0]):
         written = 0
@@ -250,7 +250,7 @@ def list_members(rows: NDArray[np.uint8], out: NDArray[Any]) -> None:
 
 @compiled
 def count_bits(rows: NDArray[np.uint64], counts: NDArray[np.int64]) -> None:
-    """Add how often each bit of a row is set: in eight bit planes that hold the counts of 255 rows."""
+    """Add how often each bit of a row is set, by eight bit planes that hold the counts of 255 rows."""
     width = rows.shape[1]
     planes = np.zeros((8, width), dtype=np.uint64)
     for start in range(0, rows.shape[0], 255):
@@ -278,9 +278,9 @@ def count_numbers(
     outputs: NDArray[np.int64],
     counts: NDArray[np.int64],
 ) -> int:
-    """Count reports that are whole numbers, those of each row of a protocol from its start on; return how many fit not.
+    """Count reports that are whole numbers, those of each protocol row from its start on; return how many do not fit.
 
-    A row has so many different outputs; a report beyond them, or of a row that there is none of, is not counted.
+    Reports beyond the row's number of outputs, and of rows that do not exist, are not counted.
     """
     unfit = 0
     for i in range(rows.size):
@@ -296,7 +296,7 @@ def count_numbers(
 def count_hashed(
     seeds: NDArray[np.uint64], lowest: NDArray[np.uint32], widths: NDArray[np.uint32], counts: NDArray[np.int64]
 ) -> None:
-    """Add how many of the reports' hash functions send each value into the report's interval of hash values."""
+    """Add how many reports' hash functions send each value into the report's interval of hash values."""
     for i in range(seeds.shape[0]):
         factor, offset, low, span = seeds[i, 0], seeds[i, 1], lowest[i], widths[i]
         for value in range(counts.size):
@@ -327,7 +327,7 @@ def hash_value(factor: np.uint64, offset: np.uint64, value: int) -> np.uint32:
 
 @compiled
 def mix_numbers(rows: NDArray[Any], reports: NDArray[Any], out: NDArray[np.uint64]) -> None:
-    """Write a word for every row of reports that are whole numbers, in which each bit depends on row and report."""
+    """Write a 64-bit hash of row and report, a whole number, in which every bit depends on both."""
     for i in range(rows.size):
         word = np.uint64(rows[i]) * np.uint64(0xD6E8FEB86659FD93) + np.uint64(reports[i])
         word = (word ^ word >> np.uint64(32)) * np.uint64(0x9E3779B97F4A7C15)
@@ -336,7 +336,7 @@ def mix_numbers(rows: NDArray[Any], reports: NDArray[Any], out: NDArray[np.uint6
 
 @compiled
 def mix_bytes(rows: NDArray[Any], reports: NDArray[np.uint8], out: NDArray[np.uint64]) -> None:
-    """Write a word for every row of reports that are bytes, in which each bit depends on the row and on all bytes."""
+    """Write a 64-bit hash of row and report in bytes, in which every bit depends on the row and on all bytes."""
     for i in range(rows.size):
         word = np.uint64(rows[i]) + np.uint64(1)
         for start in range(0, reports.shape[1], 8):
@@ -350,9 +350,9 @@ def mix_bytes(rows: NDArray[Any], reports: NDArray[np.uint8], out: NDArray[np.ui
 
 @compiled
 def find_ends(words: NDArray[np.uint64], start: int, below: np.uint64, ends: NDArray[np.int64]) -> int:
-    """Note where, from `start` on, a hash of the last 64 words is not above a bound, in any order; return how many.
+    """Note the places from `start` on where a rolling hash of the last 64 words is at most a bound; return how many.
 
-    Four parts of the words take turns, so that no hash waits for the one before.
+    They come in any order: four parts of the words take turns, so that no hash waits for the one before.
     """
     one, part, number = np.uint64(1), (words.size - start) // 4, 0
     last = start + 3 * part
@@ -387,7 +387,7 @@ def _rolled(words: NDArray[np.uint64], end: int) -> np.uint64:
 
 @compiled
 def hash_windows(words: NDArray[np.uint64], ends: NDArray[np.int64], window: int, out: NDArray[np.uint64]) -> None:
-    """Write two hashes of the words up to each end, zero where few differ from the next, and that of the last 64."""
+    """Write two hashes of the window before each end, 0 if few words differ from the next, and that of the last 64."""
     for place in range(ends.size):
         end, one, other, changes = ends[place], np.uint64(0), np.uint64(0), 0
         for i in range(end + 1 - window, end + 1):
@@ -402,7 +402,7 @@ def hash_windows(words: NDArray[np.uint64], ends: NDArray[np.int64], window: int
 
 @compiled
 def folded(words: NDArray[np.uint64], start: np.uint64) -> np.uint64:
-    """Fold words into one: every word makes a difference, and so does their order; a sum against accidents.
+    """Fold words into one checksum against accidents, which depends on every word and on their order.
 
     Every fourth word goes to one of four lanes, by a bijection of the lane and one of the word.
     """
@@ -426,7 +426,7 @@ def folded(words: NDArray[np.uint64], start: np.uint64) -> np.uint64:
 
 @compiled
 def copy_pieces(data: NDArray[np.uint8], starts: NDArray[np.int64], out: NDArray[np.uint8]) -> None:
-    """Copy pieces of one length that begin in some places, a row of the result each."""
+    """Copy pieces of one length that begin at `starts`, a row of the result each."""
     for i in range(out.shape[0]):
         for j in range(out.shape[1]):
             out[i, j] = data[starts[i] + j]
@@ -434,9 +434,9 @@ def copy_pieces(data: NDArray[np.uint8], starts: NDArray[np.int64], out: NDArray
 
 @compiled
 def find_fields(text: NDArray[np.uint8], bounds: NDArray[np.int64]) -> int:
-    """Find the fields of lines, with commas between them: where each begins, and last where the line is over.
+    """Find the comma-separated fields of lines: where each begins, last where the line ends; return how many lines.
 
-    Of a line that has fewer or more the second number is -1. Returns how many lines there are.
+    Of a line that has fewer or more fields than there should be the second number is -1.
     """
     line, column, columns = 0, 0, bounds.shape[1] - 1
     bounds[0, 0] = 0
@@ -478,7 +478,7 @@ def read_bytes(
     out: NDArray[np.uint8],
     fine: NDArray[np.bool_],
 ) -> None:
-    """Read bytes written as an x and two lower-case hexadecimal digits each; say where there are others, or not all."""
+    """Read bytes written as x and two lower-case hexadecimal digits for each; say in `fine` which texts are so."""
     for i in range(starts.size):
         good = ends[i] - starts[i] == 2 * out.shape[1] + 1 and text[starts[i]] == 120
         for j in range(out.shape[1] if good else 0):
@@ -545,8 +545,8 @@ def hash_texts(
 ) -> None:
     """Hash texts to 128 bits: in four lanes, each the upper half of a random linear form of length, salt and words.
 
-    With random `keys` any two different texts agree with probability 2^-128 (Dietzfelbinger 1996, over 32-bit words):
-    a row of keys for each lane, one for every four bytes and three more.
+    With random `keys` any two different texts agree with probability 2^-128 (Dietzfelbinger 1996, over 32-bit words): a
+    row of keys for each lane, one for every four bytes and three more.
     """
     for i in range(starts.size):
         for lane in range(4):
@@ -573,10 +573,10 @@ def insert_keys(
     own: NDArray[np.uint32],
     found: NDArray[np.int64],
 ) -> int:
-    """Put keys of two words, each with its own value, into an open table whose size is a power of two.
+    """Put keys of two words, each with its own value, into an open hash table whose size is a power of two.
 
-    Of a key that is there already the value is found, and stays; -1 stands for a new one. A place is free where both
-    words are 0. Returns how many were put in.
+    For a key that is there already, its value stays, and is written to `found`; -1 stands for a new one. A place is
+    free where both words are 0. Returns how many were put in.
     """
     mask, inserted = np.uint64(table.shape[0] - 1), 0
     for i in range(keys.shape[0]):

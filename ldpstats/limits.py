@@ -86,7 +86,7 @@ def bytes_of_file(path: str | Path, most: int) -> bytes:
 
 @contextmanager
 def enough_memory(what: str) -> Iterator[None]:
-    """Say of what it is that there is too little memory for it."""
+    """Turn a MemoryError within the block into one that says what was too large."""
     try:
         yield
     except MemoryError as error:

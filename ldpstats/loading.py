@@ -83,12 +83,7 @@ def load(path: str | Path) -> Any:
 
 
 def loaded(text: str) -> Any:
-    """Read a saved object from what its file holds.
-
-    Parameters
-    ----------
-    text : str
-    """
+    """Read a saved object from what its file holds."""
     _refuse_others(text)
     kind = kind_of(text)
     if kind is None:
@@ -108,7 +103,6 @@ def loaded(text: str) -> Any:
 
 
 def _refuse_others(text: str) -> None:
-    """Refuse what begins as another file of ours does, and say what reads it."""
     for beginning, (came, advice) in _OTHERS.items():
         if re.match(beginning, text[:_HEAD]):
             raise LdpstatsError(came, "a file that `save` wrote", advice)

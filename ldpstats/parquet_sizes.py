@@ -31,35 +31,17 @@ _SHARED_PREFIXES = 7
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """What the pages of a column of one row group come to when they are unpacked.
-
-    Parameters
-    ----------
-    number : int
-    size : int
-        The bytes of all of them.
-    largest : int
-        Those of the largest one.
-    dictionary : int
-        Those of the values that others refer to, each as often as it likes.
-    densest : float
-        The most bytes of a page for each of its values.
-    """
+    """What the pages of a column of one row group come to, in bytes, when they are unpacked."""
 
     number: int
     size: int
     largest: int
-    dictionary: int
-    densest: float
+    dictionary: int  # of the values that others refer to, each as often as it likes
+    densest: float  # the most bytes of a page for each of its values
 
 
 def check_footer(file: BinaryIO) -> None:
-    """Refuse a footer that is none, or takes more memory than that of any table with plain columns.
-
-    Parameters
-    ----------
-    file : binary file
-    """
+    """Refuse a footer that is none, or takes more memory than that of any table with plain columns."""
     whole = file.seek(0, 2)
     file.seek(max(whole - 8, 0))
     last = file.read(8)
@@ -75,16 +57,7 @@ def check_footer(file: BinaryIO) -> None:
 
 
 def pages_of(file: BinaryIO, chunk: ColumnChunkMetaData, most: int = MOST_PAGES) -> Pages:
-    """Return what a column of one row group comes to.
-
-    Parameters
-    ----------
-    file : binary file
-    chunk : ColumnChunkMetaData
-        Where it is said to stand.
-    most : int
-        More pages are refused.
-    """
+    """Return what a column of one row group comes to; more than so many pages, and what cannot be, is refused."""
     sizes, dictionary, densest = [0], 0, 0.0
     for header in _headers(file, chunk, most):
         size = header[2, _I32]
@@ -125,7 +98,6 @@ def _headers(file: BinaryIO, chunk: ColumnChunkMetaData, most: int) -> Iterator[
 
 
 def _header(file: BinaryIO, place: int) -> tuple[dict[Any, Any], int]:
-    """Return the header that stands in some place, and how many bytes it takes."""
     for most in (_HEADER, _LONGEST_HEADER):
         file.seek(place)
         thrift = _Thrift(file.read(most))
@@ -137,13 +109,12 @@ def _header(file: BinaryIO, place: int) -> tuple[dict[Any, Any], int]:
 
 
 class _Thrift:
-    """Reads structures: their fields by number and type, once each, and nothing that is deeper than Parquet is."""
+    """Reads Thrift structures: fields by number and type, once each, and nothing deeper than Parquet's own."""
 
     def __init__(self, data: bytes) -> None:
         self._data, self.place, self._parts = data, 0, 0
 
     def struct(self, depth: int = 0) -> dict[Any, Any]:
-        """Return the fields of a structure that begins here."""
         found: dict[Any, Any] = {}
         number, known = 0, set()
         if depth > _DEEPEST:

@@ -25,13 +25,10 @@ LARGEST_PLACE = 1 << 62
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """Respondents of collections, by their places among those who were asked the same.
+    """Respondents of collections, as intervals of their places among those who were asked the same.
 
-    Parameters
-    ----------
-    intervals : array, shape (intervals, 5)
-        Sorted and disjoint. A row holds the two words of a collection's identity, what was asked (the number of the
-        unit of groups), the first place, and the one behind the last.
+    Intervals are sorted and disjoint rows of five: the two words of a collection's identity, the number of the unit
+    that was asked, the first place, and the one behind the last.
     """
 
     intervals: NDArray[np.uint64]
@@ -56,13 +53,7 @@ class Parts:
 
     @classmethod
     def whole(cls, identity: str, unit: int, n: int) -> Parts:
-        """Return all n respondents of a collection who were asked one unit.
-
-        Examples
-        --------
-        >>> Parts.whole("0123456789abcdef" * 2, 3, 500).to_list()
-        [['0123456789abcdef0123456789abcdef', 3, 0, 500]]
-        """
+        """Return all n respondents of a collection who were asked one unit."""
         return cls.none() if n == 0 else cls._read([[identity, unit, 0, n]])
 
     @classmethod
@@ -111,8 +102,6 @@ class Parts:
     def either(cls, parts: Iterable[Parts]) -> Parts:
         """Return the respondents of any of the parts, which may share some.
 
-        Examples
-        --------
         >>> first, second = (Parts.from_list([["0123456789abcdef" * 2, 3, *ends]]) for ends in ((0, 500), (400, 700)))
         >>> Parts.either([first, second]).to_list()
         [['0123456789abcdef0123456789abcdef', 3, 0, 700]]
@@ -127,21 +116,12 @@ class Parts:
         return cls(np.array(joined, dtype=np.uint64).reshape(len(joined), 5))
 
     def overlap(self, other: Parts) -> bool:
-        """Say whether some respondent is in both.
-
-        Examples
-        --------
-        >>> one, other = (Parts.whole("0123456789abcdef" * 2, unit, 500) for unit in (3, 4))
-        >>> one.overlap(one), one.overlap(other)
-        (True, False)
-        """
+        """Say whether some respondent is in both."""
         return self.common(other) > 0
 
     def common(self, other: Parts) -> int:
         """Return how many respondents are in both.
 
-        Examples
-        --------
         >>> first, second = (Parts.from_list([["0123456789abcdef" * 2, 3, *ends]]) for ends in ((0, 500), (400, 700)))
         >>> first.common(second), Parts.different([first, second])
         (100, 700)
@@ -165,7 +145,7 @@ class Parts:
 
     @cached_property
     def asked(self) -> list[tuple[int, ...]]:
-        """Which units of which collections they are of."""
+        """Which units of which collections they are of, as the two words of the identity and the unit."""
         begins = np.append(True, ~_same_collection(self.intervals))[: len(self.intervals)]
         return list(map(tuple, self.intervals[begins, :3].tolist()))
 
@@ -203,8 +183,8 @@ class Parts:
 def new_identity(source: np.random.Generator | None, counted: Iterable[NDArray[Any]]) -> str:
     """Return 32 digits that no other collection has.
 
-    They are secure random ones; of a simulation they follow from what was counted and from where the generator
-    stands, so that the same seed and respondents give the same collection, and any others another one.
+    They are secure random ones; of a simulation they follow from what was counted and from where the generator stands,
+    so that the same seed and respondents give the same collection, and any others another one.
     """
     if source is None:
         return secrets.token_hex(_DIGITS // 2)
@@ -217,13 +197,13 @@ def new_identity(source: np.random.Generator | None, counted: Iterable[NDArray[A
 
 
 def are_identities(texts: pd.Series[Any]) -> BoolArray:
-    """Say which values are identities."""
+    """Say which texts are identities of collections."""
     known = texts.astype(str).str.fullmatch(f"[0-9a-f]{{{_DIGITS}}}")
     return np.asarray(known, dtype=np.bool_)
 
 
 def _words(identities: Sequence[object]) -> NDArray[np.uint64]:
-    """Return two words for every identity."""
+    """Return the two words of every identity of a collection."""
     wrong = [one for one in identities if not isinstance(one, str) or len(one) != _DIGITS or not one.isascii()]
     if wrong:
         raise ReportError(f"the collection {shortened(wrong[0])}", f"{_DIGITS} hexadecimal digits")
@@ -240,7 +220,7 @@ def _sorted(rows: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def _same_collection(rows: NDArray[np.uint64]) -> BoolArray:
-    """Say for each row but the first whether it is of the same unit of the same collection as the row before."""
+    """Say of each row but the first whether it has the collection and unit of the row before."""
     same: BoolArray = np.all(rows[1:, :3] == rows[:-1, :3], axis=1)
     return same
 

@@ -235,14 +235,7 @@ def poisoning_table(k: int = 16, epsilon: float = 1.0, share: float = 0.05) -> p
 
 
 def amplification(table: Table) -> float | None:
-    """Return how many truthful respondents a forger outweighs, at worst, in the table's proportions.
-
-    None where its reports are not those of single respondents about its cells.
-
-    Parameters
-    ----------
-    table : Table
-    """
+    """Return how many truthful respondents a forger outweighs at worst; None if `one_tally` finds none."""
     block = one_tally(table)
     if block is None:
         return None
@@ -251,15 +244,7 @@ def amplification(table: Table) -> float | None:
 
 
 def worst_shift(table: Table, share: float) -> float:
-    """Return how far a share of forged reports moves one of the table's proportions, at worst, on average.
-
-    Nan where its reports are not those of single respondents about its cells.
-
-    Parameters
-    ----------
-    table : Table
-    share : float
-    """
+    """Return how far a share of forged reports moves a proportion at worst, on average; nan without one tally."""
     block = one_tally(table)
     if block is None:
         return math.nan
@@ -269,12 +254,7 @@ def worst_shift(table: Table, share: float) -> float:
 
 
 def one_tally(table: Table) -> Block | None:
-    """Return the block of a table with one tally of respondents' reports about its cells.
-
-    Parameters
-    ----------
-    table : Table
-    """
+    """Return a table's block if it has just one, of single respondents' reports about its cells, else None."""
     blocks = [block for block in table.blocks if block.n]
     if table.figures or len(blocks) != 1 or not blocks[0].question.is_bijection:
         return None

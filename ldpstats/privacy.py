@@ -28,15 +28,8 @@ _LARGEST_EXPONENT = 700
 
 
 def strict_epsilon(worst_ratio: Fraction | None) -> float:
-    """Return the privacy level of an exact worst-case likelihood ratio, rounded up to a double.
+    """Return the privacy level of an exact worst-case likelihood ratio, rounded up to a double; None is unbounded.
 
-    Parameters
-    ----------
-    worst_ratio : Fraction or None
-        The largest P(report | one value) / P(report | another value); None where it is unbounded.
-
-    Examples
-    --------
     >>> strict_epsilon(Fraction(3, 1))
     1.0986122886681098
     """
@@ -61,17 +54,7 @@ def worst_ratio(rows: Iterable[Mapping[Any, Fraction]]) -> Fraction | None:
 
 
 def times_as_likely(epsilon: float) -> str:
-    """Return how many times as likely one value may make what is seen as another does, e^ε, not less than it is.
-
-    Parameters
-    ----------
-    epsilon : float
-
-    Examples
-    --------
-    >>> times_as_likely(1.0), times_as_likely(1000.0), times_as_likely(math.inf)
-    ('2.719', 'e^1000', '∞')
-    """
+    """Return e^ε as text, rounded up: how many times as likely one value may make what is seen as another."""
     if epsilon > _LARGEST_EXPONENT:
         return "∞" if epsilon == math.inf else f"e^{rounded_up(epsilon)}"
     return f"{Decimal(rounded_up(math.exp(epsilon))):,}"
@@ -357,12 +340,7 @@ def _row(level: float, kind: str = "strict") -> list[str]:
 
 
 def plain_level(value: Any) -> Any:
-    """Return a level as a plain value: an infinite one as a word, because JSON has no number for it.
-
-    Parameters
-    ----------
-    value : float, or anything else, which is returned as it is
-    """
+    """Return a level as a plain value: an infinite one as a word, because JSON has no number for it."""
     return _INFINITE if value == math.inf else value
 
 
@@ -395,12 +373,7 @@ def _larger(one: float | None, other: float | None) -> float | None:
 
 
 def rounded_up(level: float) -> str:
-    """Print four digits of a privacy level, not less than it is (a part in 10^12 aside, so that 0.01 stays 0.01).
-
-    Parameters
-    ----------
-    level : float
-    """
+    """Print four digits of a privacy level, not less than it is but for a part in 10^12, so that 0.01 stays 0.01."""
     if not math.isfinite(level) or level == 0:
         return f"{level:g}"
     level *= 1 - 1e-12

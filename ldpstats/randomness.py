@@ -148,7 +148,7 @@ def client_words(rng: Rng = None) -> Word:
 
 
 def generator(rng: Rng = None) -> np.random.Generator:
-    """Return a numpy Generator for simulations and Monte Carlo (SPEC 7: None means fresh entropy)."""
+    """Return a numpy Generator for simulations and Monte Carlo; None means fresh entropy (SPEC 7)."""
     if isinstance(rng, (bool, np.random.RandomState)):
         raise LdpstatsError(
             f"rng = {rng!r}", "None, a whole number, or a numpy Generator, BitGenerator or SeedSequence"
@@ -308,7 +308,7 @@ class _ByteDraws:
         return self._integers(np.uint64, count) >> np.uint64(16)
 
     def _decide(self, bytewise: _Bytewise, cells: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Place each draw, its cell refined by 48 more bits, among the uppers; only a tie needs all the others."""
+        """Place each undecided draw, refined by 48 more bits, among the uppers; a tie takes all the others."""
         places = cells << 48 | self._tail(cells.size).astype(np.int64)
         decided = np.searchsorted(bytewise.upper_starts, places, side="right")
         for i in np.flatnonzero(bytewise.upper_starts[decided - 1] == places):
@@ -322,8 +322,8 @@ class _ByteDraws:
 class _Bytewise:
     """Eight independent bits drawn together: 16 random bits decide the byte, if they are below `decided`.
 
-    The probability of a byte in units of 2^-16 has a whole part, so many entries of the table, and a fraction.
-    The remaining cells are an interval on which the bytes' fractions lie end to end, byte i below uppers[i].
+    The probability of a byte in units of 2^-16 has a whole part, so many entries of the table, and a fraction. The
+    remaining cells are an interval on which the bytes' fractions lie end to end, byte i below uppers[i].
     """
 
     table: NDArray[np.uint8]

@@ -136,13 +136,7 @@ def register(cls: C) -> C:
 
 
 def class_named(name: str) -> type:
-    """Return a registered class.
-
-    Parameters
-    ----------
-    name : str
-        The name of the class, without that of its module.
-    """
+    """Return the registered class of this name, which is without that of its module."""
     found = _found(name)
     if found is None:
         raise LdpstatsError(
@@ -175,9 +169,9 @@ def _found(name: str) -> type | None:
 
 
 def kept_fields(cls: type) -> dict[str, Any]:
-    """Return what a file keeps of an object, each with its type: what it is made of again.
+    """Return the names and types of the constructor's arguments, which a file keeps of an object.
 
-    Of a dataclass these are the fields; those behind an underscore are caches.
+    Fields behind an underscore are caches, and left out.
     """
     if cls not in _KEPT:
         plain = is_dataclass(cls)
@@ -189,8 +183,6 @@ def kept_fields(cls: type) -> dict[str, Any]:
 
 
 class _Graph(Protocol):
-    """What graphs have, and nothing else that a file can hold."""
-
     def nodes(self) -> Any: ...
 
     def edges(self) -> Any: ...

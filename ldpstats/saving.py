@@ -91,30 +91,12 @@ class Saveable(Protocol):
 
 
 def read_object(text: str, name: str) -> Any:
-    """Read an object of a registered class that `to_json` wrote.
-
-    Parameters
-    ----------
-    text : str
-    name : str
-        The class.
-    """
+    """Read an object of a registered class, given by its name, that `to_json` wrote."""
     return opened(text, name, _VERSION, partial(decoded_as, class_named(name)))
 
 
 def read_file(path: Any, read: Callable[[str], Read], allowed: str, most: int) -> Read:
-    """Return what is made of the text in a file; errors say of which.
-
-    Parameters
-    ----------
-    path : str or Path
-    read : callable
-        From the text to what it stands for.
-    allowed : str
-        What the file should be, for the error.
-    most : int
-        Larger files, in bytes, are refused before they are read.
-    """
+    """Return what `read` makes of the text in a file of at most so many bytes; errors name the file."""
     text = _text(path, allowed, most)
     try:
         return read(text)
@@ -123,7 +105,7 @@ def read_file(path: Any, read: Callable[[str], Read], allowed: str, most: int) -
 
 
 def _text(path: Any, allowed: str, most: int) -> str:
-    """Return what is in a file, which must be one of ordinary size."""
+    """Return what is in a file, which must be an ordinary one of at most so many bytes."""
     if not isinstance(path, (str, Path)):
         raise LdpstatsError(f"the path {shortened(path)}", "the name of a file, as a text or a pathlib.Path")
     came = ""
@@ -145,14 +127,7 @@ def _text(path: Any, allowed: str, most: int) -> str:
 
 
 def write(path: str | Path, text: str) -> None:
-    """Write a saved object, or a page, to a file: beside it first, so that an interruption leaves an older one whole.
-
-    Parameters
-    ----------
-    path : str or Path
-    text : str
-        What `to_json` of the object returned, or the page as HTML.
-    """
+    """Write text of ours to a file, beside it first: an interruption leaves an older one whole."""
 
     def permissions(target: Path) -> int | None:
         found = _refuse_others(target, _written_kind(text), text)
@@ -163,13 +138,9 @@ def write(path: str | Path, text: str) -> None:
 
 
 def refuse_unwritable(path: str | Path, kind: str | None) -> None:
-    """Refuse a name under which nothing of a kind could be written, before the work of making it is done.
+    """Refuse a name that could not be written to, before the work of making the content is done.
 
-    Parameters
-    ----------
-    path : str or Path
-    kind : str, optional
-        What it says that it is, so that files of its kind may be replaced; None where none may.
+    Files of the same `kind` may be replaced; with None, no file may.
     """
     try:
         target = _target(path)
@@ -184,11 +155,8 @@ def refuse_unwritable(path: str | Path, kind: str | None) -> None:
 def replacing(path: str | Path, refuse: Callable[[Path], int | None]) -> Iterator[BinaryIO]:
     """Write a new file beside another, whose place it takes once all of it is on the disk; else nothing is left of it.
 
-    Parameters
-    ----------
-    path : str or Path
-    refuse : callable
-        Refuses a file that must not be replaced, and returns the permissions of the new one; None for the usual ones.
+    `refuse` refuses a file that must not be replaced, and returns the permissions of the new one; None for the usual
+    ones.
     """
     try:
         target = _target(path)
@@ -224,7 +192,7 @@ def replacing(path: str | Path, refuse: Callable[[Path], int | None]) -> Iterato
 
 
 def _new_file(path: Path, mode: int) -> tuple[int, bool]:
-    """Open a new file; say whether it has this name, or none yet: then nothing of it stays if its writer is killed."""
+    """Open a new file; say whether it has this name yet: without one, nothing stays if its writer is killed."""
     if hasattr(os, "O_TMPFILE") and Path("/proc/self/fd").is_dir():
         with suppress(OSError):  # a file system that has no files without a name
             return os.open(path.parent, os.O_TMPFILE | os.O_WRONLY, mode), False
@@ -232,7 +200,7 @@ def _new_file(path: Path, mode: int) -> tuple[int, bool]:
 
 
 def _lock(number: int) -> None:
-    """Show that a file is being written, where the system can; that ends with the process."""
+    """Show by a lock that a file is being written, where the system can; it ends with the process."""
     with suppress(ImportError, OSError):
         import fcntl
 
@@ -267,12 +235,7 @@ def _unwritten(path: object, error: Exception) -> LdpstatsError:
 
 
 def kind_of_page(text: str) -> str | None:
-    """Return what a page of ours says that it is, such as "report"; None of any other text.
-
-    Parameters
-    ----------
-    text : str
-    """
+    """Return what a page of ours says that it is, such as "report"; None of any other text."""
     page = _PAGE.match(text)
     return page[1] if page else None
 
@@ -291,7 +254,7 @@ def _target(path: Any) -> Path:
 
 
 def _refuse_others(target: Path, known: str | None, text: str) -> int | None:
-    """Refuse to replace anything but a file of the same kind; return the permissions of the one that is replaced."""
+    """Refuse to replace anything but a file of the same kind; return the permissions of the one replaced."""
     try:
         found = target.stat()
     except FileNotFoundError:
@@ -312,7 +275,7 @@ def _refuse_others(target: Path, known: str | None, text: str) -> int | None:
 
 
 def _settle(directory: Path) -> None:
-    """Wait until the directory knows the new file, where directories can be waited for."""
+    """Wait until the directory has the new file on disk (fsync), where directories can be waited for."""
     with suppress(OSError):
         file = os.open(directory, os.O_RDONLY)
         try:

@@ -71,21 +71,8 @@ def each(
 ) -> list[Done]:
     """Return the results of some work on every item, in their order; none of them may depend on another.
 
-    Parameters
-    ----------
-    work : callable
-        It draws nothing from a generator that others draw from, too.
-    items : iterable
-        Made in their order, here.
-    what, unit : str
-        For the progress bar: what is done, and what an item is. Without it there is none.
-    total : int, optional
-        How many they are, where they do not know it.
-
-    Examples
-    --------
-    >>> each(abs, [1, -2], "measuring")
-    [1, 2]
+    The work must not draw from a generator that others draw from, too. `what` and `unit` are words of the progress bar
+    (none without `what`), `total` is for items that do not know their number.
     """
     return list(done(work, items, what, unit, total))
 
@@ -93,13 +80,7 @@ def each(
 def done(
     work: Callable[[Item], Done], items: Iterable[Item], what: str = "", unit: str = "it", total: int | None = None
 ) -> Iterator[Done]:
-    """Yield the results of `each`, one after the other.
-
-    Parameters
-    ----------
-    work, items, what, unit, total
-        As in `each`.
-    """
+    """Yield the results of `each`, one after the other."""
     client = _USED.get()
     if client is None:
         yield from map(work, progress(items, what, total, unit) if what else items)
@@ -124,12 +105,7 @@ def _done_by(item: Item, work: Callable[[Item], Done]) -> Done:
 
 
 def computed(delayed: Any) -> Any:
-    """Compute what Dask has delayed: on the cluster that is used, or where Dask computes by itself.
-
-    Parameters
-    ----------
-    delayed : dask.delayed.Delayed
-    """
+    """Compute what Dask has delayed: on the cluster that is used, or where Dask computes by itself."""
     client = _USED.get()
     return delayed.compute() if client is None else client.compute(delayed).result()
 

@@ -16,28 +16,14 @@ _NEVER = 1e-300
 
 
 class Quantity(NamedTuple):
-    """A quantity ψ of a few shares.
+    """A quantity ψ of a few shares, with its constrained maximum likelihood and its score."""
 
-    Parameters
-    ----------
-    among : int
-        Of how many shares.
-    fitted : function of shares (..., among + 1) and ψ (...)
-        The shares with this ψ under which so many known true values are most likely.
-    gradient : function of the same
-        How a constraint that holds where the shares have this ψ, and grows with ψ, changes with each share.
-    value : function of shares
-        ψ itself.
-    lowest, highest : float
-        Its range, which for a ratio has no upper end.
-    """
-
-    among: int
-    fitted: Shares
-    gradient: Shares
+    among: int  # of how many shares
+    fitted: Shares  # of shares (..., among + 1) and ψ (...): the most likely shares with this ψ
+    gradient: Shares  # of the same: the slope in each share of a constraint that holds at this ψ, and grows with it
     value: Callable[[FloatArray], FloatArray]
     lowest: float
-    highest: float
+    highest: float  # infinite for a ratio
 
     @property
     def logarithmic(self) -> bool:
@@ -49,16 +35,11 @@ class Quantity(NamedTuple):
 class Comparison:
     """A quantity ψ that depends on the cells through the shares of a few parts of the table.
 
-    Parameters
-    ----------
-    parts : array of int, shape (cells,)
-        The part that each cell belongs to; the last one holds what is not compared.
-    name : {"odds ratio", "risk ratio", "risk difference", "difference", "proportion"}
-        Of the shares a to d: a d / (b c), and a / (a + b) over, or less, c / (c + d); of two shares, a - b, and
-        a / (a + b).
+    Of the shares a to d, the odds ratio is a d / (b c), and risks are a / (a + b) and c / (c + d); of two shares, the
+    difference is a - b, and the proportion a / (a + b).
     """
 
-    parts: IntArray
+    parts: IntArray  # shape (cells,): the part of each cell; the last one holds what is not compared
     name: Literal["odds ratio", "risk ratio", "risk difference", "difference", "proportion"]
 
     def __post_init__(self) -> None:
@@ -66,7 +47,7 @@ class Comparison:
 
     @property
     def quantity(self) -> Quantity:
-        """What is compared."""
+        """The quantity of this name, with its formulas."""
         return _QUANTITIES[self.name]
 
     @property
@@ -76,7 +57,10 @@ class Comparison:
 
 
 def fitted_odds(shares: FloatArray, ratio: FloatArray) -> FloatArray:
-    """Move x from b and c to a and d, so that (a + x)(d + x) = ψ (b - x)(c - x); the margins stay as they are."""
+    """Fit shares to an odds ratio ψ.
+
+    From b and c to a and d is moved the x with (a + x)(d + x) = ψ (b - x)(c - x): margins stay as they are.
+    """
     a, b, c, d = np.moveaxis(shares[..., :4], -1, 0)
     one, other = _balance(ratio)
     leading, linear, constant = one - other, one * (a + d) + other * (b + c), one * a * d - other * b * c
@@ -86,7 +70,7 @@ def fitted_odds(shares: FloatArray, ratio: FloatArray) -> FloatArray:
 
 
 def fitted_risks(shares: FloatArray, ratio: FloatArray) -> FloatArray:
-    """Solve the quadratic equation for the larger of two risks whose ratio is given."""
+    """Fit shares to a ratio of two risks, by the quadratic equation for the larger one."""
     a, b, c, d = np.moveaxis(shares[..., :4], -1, 0)
     first, second, more = a + b, c + d, ratio > 1
     smaller = np.where(more, 1 / np.where(more, ratio, 1), ratio)
@@ -101,7 +85,7 @@ def fitted_risks(shares: FloatArray, ratio: FloatArray) -> FloatArray:
 
 
 def fitted_difference(shares: FloatArray, difference: FloatArray) -> FloatArray:
-    """Solve the cubic equation for two risks whose difference is given (Miettinen & Nurminen 1985, appendix)."""
+    """Fit shares to a difference of two risks, by a cubic equation (Miettinen & Nurminen 1985, appendix)."""
     a, b, c, d = np.moveaxis(shares[..., :4], -1, 0)
     first, second = a + b, c + d
     total = np.maximum(first + second, _NEVER)
@@ -116,7 +100,7 @@ def fitted_difference(shares: FloatArray, difference: FloatArray) -> FloatArray:
 
 
 def fitted_shares(shares: FloatArray, difference: FloatArray) -> FloatArray:
-    """Solve the quadratic equation for two shares whose difference is given, with what is left as a third."""
+    """Fit two shares, and a third of all the rest, to a difference of the two, by a quadratic equation."""
     a, b, rest = np.moveaxis(shares, -1, 0)
     leading = 2 * (a + b + rest)
     linear = (a + b) * (1 - difference) - 2 * (b + rest) * difference
@@ -128,7 +112,7 @@ def fitted_shares(shares: FloatArray, difference: FloatArray) -> FloatArray:
 
 
 def fitted_proportion(shares: FloatArray, proportion: FloatArray) -> FloatArray:
-    """Divide what two shares are together in the given proportion."""
+    """Fit two shares to a proportion a / (a + b): their sum stays as it is."""
     together = shares[..., 0] + shares[..., 1]
     return np.stack([proportion * together, (1 - proportion) * together, shares[..., 2]], axis=-1)
 

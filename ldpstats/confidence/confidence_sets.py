@@ -22,32 +22,26 @@ _LEAST = 1e-280
 
 
 class Inversion(Protocol):
-    """A family of confidence sets, one for every level."""
+    """A family of confidence sets of one quantity, a set for every level."""
 
     @property
     def words(self) -> str:
-        """Where the sets come from, and what is not exact about them."""
+        """How the sets are made, and what is not exact about them."""
 
     def limits(self, alpha: float) -> FloatArray:
-        """Return the pieces of the set of level 1 - alpha."""
+        """Return the pieces of the set of level 1 - alpha, shape (..., pieces, 2)."""
 
 
 @dataclass(frozen=True, slots=True)
 class PossibleRange:
-    """All that was possible beforehand: the set of a quantity that the reports tell nothing about.
-
-    Examples
-    --------
-    >>> PossibleRange(0.0, 1.0).limits(0.05)
-    array([[0., 1.]])
-    """
+    """All that was possible beforehand: the set of a quantity that the reports tell nothing about."""
 
     lowest: float
     highest: float
 
     @property
     def words(self) -> str:
-        """Nothing but the range."""
+        """How the set is made."""
         return "what was possible beforehand"
 
     def limits(self, alpha: float) -> FloatArray:  # noqa: ARG002  # the same at every level
@@ -60,28 +54,12 @@ class FiellerQuotient:
     """A quotient X / Y of two estimates, by Fieller's argument: the ψ with (X - ψY)² at most z² Var(X - ψY).
 
     That is a quadratic inequality in ψ. Where Y is not clearly different from zero its solutions are unbounded: two
-    rays, or everything. They are cut to the range that is possible; nothing is left where the estimates are too far
-    from it.
-
-    Parameters
-    ----------
-    pair : array, shape (..., 2)
-        X and Y.
-    covariance : array, shape (..., 2, 2)
-        Their covariance.
-    lowest, highest : float
-        The possible range of the quotient.
-
-    Examples
-    --------
-    >>> FiellerQuotient(np.array([6.0, 2.0]), np.diag([0.01, 0.0]), 0.0, np.inf).limits(0.05).round(3)
-    array([[2.902, 3.098],
-           [  nan,   nan]])
+    rays, or everything. They are cut to the possible range; nothing is left where the estimates are far from it.
     """
 
-    pair: FloatArray
+    pair: FloatArray  # X and Y, shape (..., 2)
     covariance: FloatArray
-    lowest: float
+    lowest: float  # with `highest` the possible range
     highest: float
 
     @classmethod
@@ -95,9 +73,9 @@ class FiellerQuotient:
     ) -> FiellerQuotient:
         """Return the quotient of two quadratic forms in the cells.
 
-        The covariance of πᵀAπ and πᵀBπ for normal π is 4 πᵀAΣBπ + 2 tr(AΣBΣ). The second term is what the delta
-        method leaves out; without it intervals for products of cells that are small beside their noise cover too
-        seldom (measured: .90 instead of .94 for an odds ratio of a 4-by-4 table).
+        The covariance of πᵀAπ and πᵀBπ for normal π is 4 πᵀAΣBπ + 2 tr(AΣBΣ). The second term is what the delta method
+        leaves out; without it intervals for products of cells that are small beside their noise cover too seldom
+        (measured: .90 instead of .94 for an odds ratio of a 4-by-4 table).
         """
         stacked = np.stack(forms)
         gradients = 2 * np.stack([cells @ form for form in forms], axis=-2)
@@ -115,7 +93,7 @@ class FiellerQuotient:
 
     @property
     def words(self) -> str:
-        """Fieller's argument."""
+        """How the sets are made."""
         return "Fieller's argument, with the estimated covariance (a normal approximation)"
 
     def limits(self, alpha: float) -> FloatArray:
@@ -125,10 +103,9 @@ class FiellerQuotient:
     def limits_of_parts(self, alpha: float) -> FloatArray:
         """Return the shortest single pieces where X is a part of Y, both of them proportions, shape (..., 2).
 
-        Estimates may be improper. Where X is below zero, or above Y, no possible quotient explains them as well as one
-        beyond; others are then compared with the one that does so best, 0 or 1, not with that. So none is empty.
-        Everything is possible where Y is not above zero, or where improper estimates seem to be certain. Elsewhere
-        this changes nothing.
+        Estimates may be improper. Where X is below zero, or above Y, quotients are compared with the possible one that
+        fits best, 0 or 1, and not with X / Y: so no set is empty. Everything is possible where Y is not above zero, or
+        where improper estimates seem to be certain. Elsewhere this changes nothing.
         """
         (x, y), spread = np.moveaxis(self.pair, -1, 0), self.covariance
         of_rest = spread[..., 0, 0] - 2 * spread[..., 0, 1] + spread[..., 1, 1]
@@ -140,7 +117,7 @@ class FiellerQuotient:
         return np.where(told[..., None], hull, [self.lowest, self.highest])
 
     def _pieces(self, squared: FloatArray) -> FloatArray:
-        """Return the quotients whose squared distance, in standard errors, is no more than this."""
+        """Return the quotients whose squared distance, in standard errors, is at most this."""
         excess = self.pair[..., :, None] * self.pair[..., None, :] - squared[..., None, None] * self.covariance
         constant, half, leading = excess[..., 0, 0], excess[..., 0, 1], excess[..., 1, 1] + 0.0
         discriminant = half**2 - leading * constant
@@ -165,48 +142,30 @@ class FiellerQuotient:
 
 
 def _squared(value: FloatArray, variance: FloatArray) -> FloatArray:
-    """Return squared distances from zero in standard errors; of what is certain they say nothing."""
+    """Return squared distances from zero in standard errors; 0 where the variance is not positive."""
     return np.divide(value**2, variance, out=np.zeros(value.shape), where=variance > 0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NoncentralSquare:
-    """A squared length seen through noise that lengthens it: its estimate is about a scaled noncentral χ².
+    """A squared length whose estimate, lengthened by noise, is about a scaled noncentral χ² variable.
 
     With S the true square, the estimate is taken as w χ'²_ν(S / w), where wν is what the noise adds on average. The
-    limits are those S at which what was seen is at the tails. Where even no length at all would seldom show so
-    little, an upper tail taken as it stands would leave nothing but zero; it is therefore taken as a share of the
-    tail without any length, which makes the interval longer there and nowhere else.
-
-    Parameters
-    ----------
-    squared : array
-        The estimates as they stand.
-    added : array
-        What the noise adds on average.
-    stretch : array
-        w: the variance of a large estimate over four times its square.
-    scale, power : float
-        The quantity in question is (S / scale) ** power,
-    highest : float
-        and this is the most that it can be.
-
-    Examples
-    --------
-    >>> NoncentralSquare(np.array(0.25), np.array(0.01), np.array(0.01), 1.0, 0.5, 1.0).limits(0.05).round(3)
-    array([[0.304, 0.696]])
+    limits are those S at which what was seen is at the tails, for the quantity (S / scale) ** power. Where even no
+    length at all would seldom show so little, an upper tail taken as it stands would leave nothing but zero; it is
+    therefore taken as a share of the tail without any length, which makes the interval longer there and nowhere else.
     """
 
     squared: FloatArray
-    added: FloatArray
-    stretch: FloatArray
+    added: FloatArray  # wν, what the noise adds on average
+    stretch: FloatArray  # w: the variance of a large estimate over four times its square
     scale: float
     power: float
-    highest: float
+    highest: float  # the most that the quantity can be
 
     @property
     def words(self) -> str:
-        """The law."""
+        """How the set is made."""
         return "a noncentral chi-squared law with the estimated covariance (an approximation)"
 
     def limits(self, alpha: float) -> FloatArray:
@@ -228,7 +187,7 @@ class NoncentralSquare:
         return limits[..., None, :]
 
     def _normal(self, alpha: float) -> FloatArray:
-        """Return what the tails come to where the length is very much larger than the noise."""
+        """Return the normal limits of a length very much larger than the noise."""
         centre = np.maximum(self.squared - self.added, 0)
         margin = -NormalDist().inv_cdf(alpha / 2) * np.sqrt(np.maximum(self.stretch, 0) * (2 * self.added + 4 * centre))
         return np.stack([centre - margin, centre + margin], axis=-1)
@@ -238,8 +197,6 @@ class NoncentralSquare:
 class IntervalHull:
     """The shortest single pieces that hold those of all `sets`.
 
-    Examples
-    --------
     >>> IntervalHull((PossibleRange(0.0, 0.5), PossibleRange(0.2, 1.0))).limits(0.05)
     array([[0., 1.]])
     """
@@ -252,7 +209,7 @@ class IntervalHull:
 
     @property
     def words(self) -> str:
-        """Where the first comes from, and whether there are more."""
+        """How the first set is made, and whether there are more."""
         more = "" if len(self.sets) == 1 else "; conservative, since some reports are rare"
         return f"{self.sets[0].words}{more}"
 

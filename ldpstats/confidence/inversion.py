@@ -42,19 +42,16 @@ _UNSEEN = 1e-5
 
 @dataclass(frozen=True, eq=False)
 class PooledReports:
-    """The reports of some blocks as one linear, unbiased estimate, and the fits that their counts allow.
+    """The reports of blocks as one linear, unbiased estimate of the cells, which together they identify.
 
-    Parameters
-    ----------
-    blocks : tuple of Block
-        At least one, that together identify the cells; every count of theirs is a number of reports.
+    Every count of theirs is a number of reports.
     """
 
     blocks: tuple[Block, ...]
 
     @classmethod
     def of(cls, blocks: Sequence[Block]) -> PooledReports | None:
-        """Return the reports, if every block counts reports, if they identify the cells, and if those are not many.
+        """Return the reports; None if a block counts no reports, cells are not identified, or there are many.
 
         Sets of values are counted by value: the estimate is made of that.
         """
@@ -87,12 +84,12 @@ class PooledReports:
 
     @property
     def counts(self) -> Counts:
-        """What was counted, one table."""
+        """The counts of every block, shape (1, outputs)."""
         return [block.tally.counts[None, :] for block in self.blocks]
 
     @property
     def has_law(self) -> bool:
-        """Whether the law of a weighted sum of the reports is known."""
+        """Whether the exact law of a weighted sum of the reports is known."""
         nothing = [(block, np.zeros((1, block.noise.outputs))) for block in self.blocks]
         even = np.full(self.cells, 1 / self.cells)
         return all(
@@ -101,10 +98,10 @@ class PooledReports:
         )
 
     def fitted(self, comparison: Comparison, values: FloatArray | None, counts: Counts) -> FloatArray:
-        """Return the most likely proper frequencies for which the comparison has each of the values, or any.
+        """Return the most likely proper frequencies with each value of the comparison; without values, of all.
 
-        This is expectation maximization; its second half is the comparison's own. For supports it treats every support
-        as a report of its own, which is enough to come near the truth.
+        By expectation maximization, whose second half is the comparison's own. For supports it treats every support as
+        a report of its own, which is enough to come near the truth.
         """
         designs = [matrix + offset[:, None] for matrix, offset in (block.design() for block in self.blocks)]
         operator, seen = np.concatenate(designs), np.concatenate(counts, axis=-1)
@@ -129,12 +126,9 @@ class PooledReports:
         return frequencies
 
     def below(self, comparison: Comparison, values: FloatArray, counts: Counts) -> FloatArray:
-        """Return how much of the law of the score, were each value true, lies below what was seen.
+        """Return P(score below what was seen), were each of the values, shape (tables,), true; half of ties count.
 
-        Parameters
-        ----------
-        values : array, shape (tables,)
-        counts : sequence of arrays, shape (tables or 1, outputs)
+        Counts have the shape (tables or 1, outputs) for every block.
         """
         numbers = max(max(block.noise.outputs, block.noise.size or 1) for block in self.blocks)
         at_once = max(_NUMBERS // (NODES.size * numbers), 1)
@@ -178,30 +172,23 @@ class PooledReports:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreInversion:
-    """The confidence sets of a comparison: the values that its score test does not reject.
-
-    Parameters
-    ----------
-    reports : PooledReports
-    comparison : Comparison
-    """
+    """The confidence sets of a comparison: the values that its score test does not reject."""
 
     reports: PooledReports
     comparison: Comparison
 
     @property
     def words(self) -> str:
-        """The test, and whether its law is exact."""
+        """How the set is made, and whether its law is exact."""
         law = "the exact law of the reports, mid-p" if self.reports.has_law else "a normal law (an approximation)"
         return f"a score test with {law}; nuisance parameters estimated"
 
     def limits(self, alpha: float) -> FloatArray:
-        """Return one piece.
+        """Return one piece, from the first value that is not rejected to the last.
 
-        It reaches from the first value that is not rejected to the last: the share below what was seen falls as the
-        value rises, but not everywhere where nuisance parameters are hardly known. Where even the end of the range
-        would seldom show so much, or so little, the tail is taken as a share of the tail there; else nothing but that
-        end would be left.
+        The share below what was seen falls as the value rises, but not everywhere where nuisance parameters are hardly
+        known. Where even the end of the range would seldom show so much, or so little, the tail is taken as a share of
+        the tail there; else nothing but that end would be left.
         """
         scale, shares = self._scanned()
         most = 1 - alpha / 2 * float(least_tail(1 - shares[-1]))
@@ -211,7 +198,7 @@ class ScoreInversion:
         return self._value(np.array([[-math.inf if low is None else low, math.inf if high is None else high]]))
 
     def _first(self, scale: FloatArray, accepted: BoolArray, accept: Callable[[FloatArray], BoolArray]) -> float | None:
-        """Return where, in the order of the scale, the first accepted values begin; None if with the very first."""
+        """Return where, in the order of the scale, the accepted values begin; None if at its first one."""
         place = int(np.argmax(accepted))
         if place == 0:
             return None
@@ -270,7 +257,7 @@ def _of_parts(block: Block, of_cell: NDArray[np.int64]) -> Block | None:
 
 
 def least_tail(share: FloatArray) -> FloatArray:
-    """Return the tail at an end of the range; nothing is held against a value where even that is nothing."""
+    """Return the tail probability at an end of the range, as a factor of alpha; 0, which rejects nothing, if tiny."""
     return np.where(share > _UNSEEN, share, 0.0)
 
 
@@ -281,9 +268,9 @@ def ends_of(comparison: Comparison) -> tuple[float, float]:
 
 
 def _fewer(blocks: Sequence[Block]) -> list[Block]:
-    """Count reports through one noise together, and truth-or-fake blocks in a few groups through their average channel.
+    """Merge blocks with one noise and question, and many truth-or-fake blocks into groups with their average channel.
 
-    The counts of a group are no less unbiased; that they vary a little less than through one channel is left aside.
+    Counts of a group stay unbiased; that they vary a little less than through one channel is left aside.
     """
     alike: dict[object, Block] = {}
     for block in blocks:

@@ -15,33 +15,12 @@ from ldpstats.noise import Information, TruthOrFake
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TruthOrFakeStack:
-    """Truth-or-fake blocks, a row each.
+    """Truth-or-fake blocks with one question, a row each."""
 
-    Parameters
-    ----------
-    truth : array, shape (blocks, 1)
-        The probability p of a true answer.
-    fakes : array, shape (blocks, answers)
-        The share of the reports that is expected to be a fake of each answer: (1 - p) T.
-    counts : array, shape (blocks, answers)
-        How often each answer was reported.
-    classes : array, shape (cells,)
-        The answer that belongs to each cell.
-
-    Examples
-    --------
-    >>> from ldpstats.noise import MultinomialNoise, Tally
-    >>> from ldpstats.questions import Question
-    >>> asked, noise = Question(("a",), (2,), (0, 1)), MultinomialNoise(TruthOrFake(0.5, (0.25, 0.75)))
-    >>> stack = TruthOrFakeStack.of([Block(asked, Tally(noise, [6, 2], 8))])
-    >>> stack.mean(np.array([0.5, 0.5]))
-    array([[0.375, 0.625]])
-    """
-
-    truth: FloatArray
-    fakes: FloatArray
-    counts: NDArray[np.int64]
-    classes: NDArray[np.int64]
+    truth: FloatArray  # the probability p of a true answer, shape (blocks, 1)
+    fakes: FloatArray  # (1 - p) T, the expected shares of fakes, shape (blocks, answers)
+    counts: NDArray[np.int64]  # shape (blocks, answers)
+    classes: NDArray[np.int64]  # the answer that belongs to each cell
 
     @classmethod
     def of(cls, blocks: Sequence[Block]) -> TruthOrFakeStack:
@@ -75,7 +54,7 @@ class TruthOrFakeStack:
         return self.truth * self.answers(frequencies) + self.fakes
 
     def score(self, frequencies: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the score of the cells, up to a multiple of ones, and its information, added up over the blocks."""
+        """Return score (up to a multiple of ones) and Fisher information of the cells, summed over blocks."""
         mean = self.mean(frequencies)
         score = (self.truth * (self.counts - self.n * mean) / mean).sum(axis=0)
         information = Information((self.truth**2 * self.n / mean).sum(axis=0))

@@ -31,29 +31,14 @@ _AT_ONCE = 1 << 20
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ChannelFit(Result):
-    """The outcome of the test whether reports can have come through their channel.
-
-    Parameters
-    ----------
-    components : tuple of ComponentTest
-        What was tested; empty where there are no reports to look at.
-    n : int
-        The number of reports.
-
-    Examples
-    --------
-    >>> from ldpstats import GRR
-    >>> from ldpstats.noise import Tally
-    >>> GRR(4, epsilon=1.0).channel_fit(Tally(GRR(4, epsilon=1.0).noise, [1000, 0, 0, 0], 1000)).plausible
-    False
-    """
+    """The goodness-of-fit test whether reports can have come through their channel; no components without reports."""
 
     components: tuple[ComponentTest, ...]
     n: Count
 
     @property
     def worst(self) -> ComponentTest | None:
-        """The component test that speaks loudest against the channel."""
+        """The component test with the smallest p-value."""
         return min(self.components, key=lambda component: component.pvalue, default=None)
 
     @property
@@ -131,13 +116,12 @@ def channel_fits(tables: Sequence[Sequence[Block]]) -> list[ChannelFit]:
 
     Up to four component tests are made of each table. *Shares*: every output's expected share lies between two bounds,
     so that its count lies between two binomial laws; their exact tails hold for any number of reports and whatever the
-    respondents answer. *Totals*: where reports differ in how much they count for (bits set, values supported), the
-    mean and variance of that are known. *Contradictions*: of the outputs of a channel that has more of them than
-    values, Pearson's χ² in the directions that no frequencies explain. *Distance*: of the tally from those that are
-    expected under proper frequencies, in its own covariance; given which cells are held at zero it is at most a χ²
-    with as many degrees of freedom. The latter three are asymptotic; where few reports of some kind are expected and
-    one of them is suspicious, tallies are drawn at the nearest proper frequencies instead, from a seed that follows
-    from the counts.
+    respondents answer. *Totals*: where reports differ in how much they count for (bits set, values supported), the mean
+    and variance of that are known. *Contradictions*: of the outputs of a channel that has more of them than values,
+    Pearson's χ² in the directions that no frequencies explain. *Distance*: of the tally from those that are expected
+    under proper frequencies, in its own covariance; given which cells are held at zero it is at most a χ² with as many
+    degrees of freedom. The latter three are asymptotic; where few reports of some kind are expected and one of them is
+    suspicious, tallies are drawn at the nearest proper frequencies instead, from a seed that follows from the counts.
 
     Tables with more than 300 cells, or with a block of more than 2,000 outputs, are judged by shares and totals alone.
     Tables of one block that were asked alike are looked at together.
@@ -164,14 +148,14 @@ def channel_fits(tables: Sequence[Sequence[Block]]) -> list[ChannelFit]:
 
 
 def _alike(blocks: Sequence[Block]) -> Hashable:
-    """Return what tables of a single block have in common that are looked at together; None for any others."""
+    """Return a key of tables of a single block that were asked alike, to look at together; None for others."""
     first, *more = (block for block in blocks if block.n)
     # the information of counts with noise of their own does not grow with the number of respondents
     return None if more or not np.isfinite(first.noise.largest) else (first.question.classes, first.noise)
 
 
 def _fits_alike(tables: Sequence[Sequence[Block]]) -> list[ChannelFit]:
-    """Test tables of any blocks with reports, if it is one table, or of a single one that was asked alike."""
+    """Test one table with reports in any blocks, or several that were asked alike in a single block each."""
     exact, tests, point, blocks = shares(tables), totals(tables), None, tables[0]
     small = all(block.noise.outputs <= _MOST_OUTPUTS for block in blocks)
     if small and blocks[0].question.cells <= _MOST_CELLS:
@@ -191,13 +175,7 @@ def _fits_alike(tables: Sequence[Sequence[Block]]) -> list[ChannelFit]:
 
 
 def tally_fit(tally: Tally) -> ChannelFit:
-    """Return the fit of one tally of values to its channel.
-
-    Parameters
-    ----------
-    tally : Tally
-        Counts of one table, whose cells are the values themselves.
-    """
+    """Return the fit of one tally of values, counts of one table, to its channel."""
     cells = tally.noise.cells
     return channel_fits([[Block(Question(("value",), (cells,), tuple(range(cells))), tally)]])[0]
 
@@ -205,7 +183,7 @@ def tally_fit(tally: Tally) -> ChannelFit:
 def _beside_drawn(
     table: Sequence[Sequence[Block]], components: Sequence[ComponentTest], *, drawn: bool
 ) -> list[ComponentTest]:
-    """Look at the tallies of one table beside drawn ones, where a component is suspicious.
+    """Replace suspicious asymptotic p-values of one table by Monte Carlo ones.
 
     What is drawn must not depend on the rounding of fits of other tables beside it: it is fitted by itself.
     """

@@ -27,25 +27,13 @@ Counts: TypeAlias = Sequence[NDArray[Any]]
 
 @dataclass(frozen=True, slots=True)
 class ComponentTest:
-    """The test of one thing that a channel says about a tally.
-
-    Parameters
-    ----------
-    name : str
-        What was tested.
-    statistic, pvalue : float
-        How far it is from what the channel allows, and how often chance alone goes as far.
-    method : str
-        Where the p-value comes from.
-    words : str
-        What would be implausible about it.
-    """
+    """The test of one thing that a channel says about a tally, by its name and in words."""
 
     name: str
     statistic: float
     pvalue: Share
-    method: str
-    words: str
+    method: str  # of the p-value
+    words: str  # what would be implausible about it
 
     def __post_init__(self) -> None:
         probability(self.pvalue, "a p-value")
@@ -53,17 +41,14 @@ class ComponentTest:
 
 @dataclass(frozen=True, slots=True)
 class AsymptoticTest:
-    """A component test with an asymptotic law: statistics and p-values of tallies, of which every block has a stack.
-
-    nan stands for tables that there is nothing to test of.
-    """
+    """A component test with an asymptotic law: `look` returns statistics and p-values, nan if nothing can be tested."""
 
     name: str
     words: Callable[[Counts, int], str]
-    look: Callable[[Counts], tuple[FloatArray, FloatArray]]
+    look: Callable[[Counts], tuple[FloatArray, FloatArray]]  # from a stack of tallies per block
 
     def of(self, observed: Counts) -> list[ComponentTest | None]:
-        """Look at the tallies that were collected, of each table."""
+        """Test the collected tallies of each table."""
         found = enumerate(zip(*(one.tolist() for one in self.look(observed)), strict=True))
         return [
             None if isnan(pvalue) else ComponentTest(self.name, far, pvalue, "asymptotic", self.words(observed, place))
@@ -71,7 +56,10 @@ class AsymptoticTest:
         ]
 
     def compared(self, component: ComponentTest, drawn: Iterable[Counts]) -> ComponentTest:
-        """Rank the tallies of one table among drawn ones, until they are surely no odder; without any all is open."""
+        """Return a Monte Carlo p-value by rank among drawn tallies, until these show that nothing is odd.
+
+        Without any drawn ones it is 1: the question is left open.
+        """
         reached = tables = 0
         for counts in drawn:
             _, pvalues = self.look(counts)
@@ -87,12 +75,8 @@ class AsymptoticTest:
 def shares(tables: Sequence[Sequence[Block]]) -> list[list[ComponentTest]]:
     """Compare every count with the two binomial laws between which it lies: their tails are exact bounds.
 
-    There is nothing to compare where counts are not numbers of reports.
-
-    Parameters
-    ----------
-    tables : sequence of sequences of Block
-        Several tables have a single block each, and were asked alike.
+    There is nothing to compare where counts are not numbers of reports. Several tables have a single block each, and
+    were asked alike.
     """
     stacks, others = stacked(tables[0]) if len(tables) == 1 else ([], tables[0])
     parts: list[tuple[NDArray[Any], ...]] = [
@@ -124,7 +108,7 @@ def shares(tables: Sequence[Sequence[Block]]) -> list[list[ComponentTest]]:
 
 
 def _reach(noise: NoiseModel) -> tuple[FloatArray, FloatArray] | None:
-    """Return the least and the largest expected share of every output; None where counts have no bounds, or costly."""
+    """Return the least and largest expected share of every output; None if counts have no bounds, or costly ones."""
     if noise.largest != 1:
         return None
     bounds = noise.bounds()
@@ -139,7 +123,7 @@ def _reach(noise: NoiseModel) -> tuple[FloatArray, FloatArray] | None:
 
 
 def _tails(counts: NDArray[Any], n: NDArray[Any], lowest: FloatArray, highest: FloatArray) -> FloatArray:
-    """Return how often a binomial count at the nearer bound is at least as far out, a row per table; 1 between them.
+    """Return binomial tails of counts beyond the nearer bound, a row per table; 1 for counts between the bounds.
 
     Of very many counts only the farthest are looked at; the others are left at 1, which is conservative.
     """
@@ -158,12 +142,9 @@ def _tails(counts: NDArray[Any], n: NDArray[Any], lowest: FloatArray, highest: F
 
 
 def totals(tables: Sequence[Sequence[Block]]) -> list[AsymptoticTest]:
-    """Return how far from its expectation what reports count for in total is, if that is not the same for each.
+    """Test the mean of what a report counts for (such as bits set), where that is not the same for each.
 
-    Parameters
-    ----------
-    tables : sequence of sequences of Block
-        As for `shares`.
+    Tables are as for `shares`.
     """
     known = [(place, block.noise.total()) for place, block in enumerate(tables[0])]
     laws = [(place, law) for place, law in known if law is not None]
@@ -200,17 +181,10 @@ def totals(tables: Sequence[Sequence[Block]]) -> list[AsymptoticTest]:
 
 
 def report_sizes(sizes: NDArray[np.int64], law: FloatArray) -> list[ComponentTest]:
-    """Compare how many values single reports support with the law of that number, by Pearson's χ².
+    """Test by Pearson's χ² how many values single reports support; `law` has each number's probability, from zero on.
 
     Neighbouring numbers are taken together until at least ten reports are expected; nothing is compared where that
     leaves a single class.
-
-    Parameters
-    ----------
-    sizes : array of int, shape (reports,)
-        How many values each report supports.
-    law : array
-        The probability of each number, from zero on.
     """
     from scipy.special import chdtrc
 
@@ -231,12 +205,9 @@ def report_sizes(sizes: NDArray[np.int64], law: FloatArray) -> list[ComponentTes
 
 
 def repeated_functions(seeds: NDArray[np.uint64]) -> list[ComponentTest]:
-    """Count pairs of reports with the same hash function, of which there are 2^128: by Markov's inequality.
+    """Count pairs of reports with the same one of 2^128 hash functions; Markov's inequality bounds the p-value.
 
-    Parameters
-    ----------
-    seeds : array, shape (reports, 2)
-        The hash function of every report.
+    Seeds have the shape (reports, 2).
     """
     _, often = np.unique(seeds, axis=0, return_counts=True)
     pairs, all_pairs = float((often * (often - 1) / 2).sum()), len(seeds) * (len(seeds) - 1) / 2

@@ -31,26 +31,17 @@ _TOO_FAR = "estimated frequencies are below 0, or above 1, by more than chance e
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConstrainedFit:
-    """The proper frequencies nearest to the tallies of each of some tables, where everything asymptotic is evaluated.
+    """The proper frequencies nearest to the tallies of each table, at which asymptotic tests are evaluated.
 
-    Parameters
-    ----------
-    tables : sequence of sequences of Block
-        Their blocks with reports; several tables have a single block each, and were asked alike.
-    frequencies : array, shape (tables, cells)
-        No less than half a respondent in any cell, so that every law has a density there.
-    score : array, shape (tables, cells)
-    information : array, shape (tables, cells, cells)
-        Those of all the reports at these frequencies.
-    free : array of bool, shape (tables, cells)
-        The cells that are not held at zero.
+    Several tables have a single block with reports each, and were asked alike. Score and information are of all
+    reports.
     """
 
     tables: Sequence[Sequence[Block]]
-    frequencies: FloatArray
-    score: FloatArray
-    information: FloatArray
-    free: BoolArray
+    frequencies: FloatArray  # shape (tables, cells), at least half a respondent each, so that every law has a density
+    score: FloatArray  # shape (tables, cells)
+    information: FloatArray  # shape (tables, cells, cells)
+    free: BoolArray  # the cells that are not held at zero, shape (tables, cells)
 
     @classmethod
     def of(cls, tables: Sequence[Sequence[Block]]) -> ConstrainedFit:
@@ -65,7 +56,7 @@ class ConstrainedFit:
         return cls(tables, frequencies, score, information, nearest.free)
 
     def tests(self) -> list[AsymptoticTest]:
-        """Return the component tests that need this point."""
+        """Return the component tests that need this fit."""
         directions = [self._contradictions(place) for place in range(len(self.tables[0]))]
         known = [(place, of) for place, of in enumerate(directions) if of is not None]
 
@@ -84,7 +75,7 @@ class ConstrainedFit:
 
     @property
     def few(self) -> BoolArray:
-        """For which tables so few reports of some kind, or without it, are expected that asymptotics are in doubt."""
+        """Tables for which fewer than 20 reports of some kind, or not of it, are expected: asymptotics are in doubt."""
         blocks = self.tables[0]
         stacks, others = stacked(blocks) if len(self.tables) == 1 else ([], blocks)
         rarest = [(stack.n * stack.mean(self.frequencies[0])).sum(axis=0).min(keepdims=True) for stack in stacks]
@@ -95,7 +86,7 @@ class ConstrainedFit:
         return scarce
 
     def drawn(self) -> Iterator[Counts]:
-        """Yield batches of tallies of as many respondents with one table's frequencies; none if that is much work."""
+        """Yield batches of tallies drawn at one table's fitted frequencies; none if that is much work."""
         (blocks,), (frequencies,) = self.tables, self.frequencies
         size = min(_DRAWS, _MOST_DRAWN // sum(block.noise.outputs for block in blocks))
         rng = np.random.default_rng(zlib.crc32(b"".join(block.tally.counts.tobytes() for block in blocks)))
@@ -103,7 +94,6 @@ class ConstrainedFit:
             yield [block.draw(frequencies, min(_BATCH, size - drawn), rng) for block in blocks]
 
     def _sizes(self, place: int) -> NDArray[np.int64]:
-        """The reports of one of the blocks, shape (tables, 1)."""
         return np.array([[blocks[place].n] for blocks in self.tables])
 
     def _distance(self, counts: Counts) -> tuple[FloatArray, FloatArray]:
@@ -122,8 +112,8 @@ class ConstrainedFit:
     def _contradictions(self, place: int) -> Callable[[NDArray[Any]], tuple[FloatArray, FloatArray]] | None:
         """Return Pearson's χ² of one block beyond what frequencies explain; None where they explain every output.
 
-        Where expected counts are small its variance exceeds twice its mean; it is taken for a multiple of a χ².
-        Outputs that no respondent makes, whatever her value, are left to their own shares.
+        Where expected counts are small its variance exceeds twice its mean; it is taken for a multiple of a χ². Outputs
+        that no respondent makes, whatever her value, are left to their own shares.
         """
         from scipy.linalg import helmert
         from scipy.special import chdtrc
@@ -168,12 +158,15 @@ def _scores(tables: Sequence[Sequence[Block]], frequencies: FloatArray) -> tuple
 
 
 def _alone(arrays: FloatArray) -> FloatArray:
-    """Return what there is for a single table, or for each of several."""
+    """Drop the axis of tables if there is but one."""
     return arrays[0] if len(arrays) == 1 else arrays
 
 
 def _rarer(noise: NoiseModel, frequencies: FloatArray) -> FloatArray:
-    """Return how often the rarest report of some kind, or a report not of it, comes; of sums, what varies as much."""
+    """Return the probability of the rarest kind of report, or of all but the commonest if that is less.
+
+    Of sums it is the least variance over the squared bound; zero without bounds.
+    """
     if noise.largest == 1:
         mean = noise.mean(frequencies)
         return np.asarray(np.minimum(mean, 1 - mean).min(axis=-1))

@@ -24,26 +24,15 @@ _ROUNDING = 1e-14
 class Fitted:
     """Frequencies found by iteration, and how far from the best they can be.
 
-    Parameters
-    ----------
-    frequencies : array, shape (cells,)
-        Nonnegative, summing to one.
-    log_likelihood : float
-        Of all the reports, without the terms that no frequency enters.
-    iterations : int
-        How many were made.
-    converged : bool
-        Whether they ended by their rule, and not because there were no more of them.
-    gap : float
-        At most so much higher is the log-likelihood per report of any other frequencies. It is the largest
-        derivative less one: the log-likelihood is concave, so it lies below its tangent, and the tangent
-        rises most towards a corner of the simplex.
+    The gap is a bound on how much higher the log-likelihood per report of any frequencies is: the largest derivative
+    less one. For the log-likelihood is concave and lies below its tangent, which rises most towards a corner of the
+    simplex.
     """
 
-    frequencies: FloatArray
-    log_likelihood: float
+    frequencies: FloatArray  # nonnegative, summing to one
+    log_likelihood: float  # of all the reports, without terms that no frequency enters
     iterations: int
-    converged: bool
+    converged: bool  # ended by the rule, not for want of iterations
     gap: float
 
     def warn_unless_converged(self, n: int) -> None:
@@ -55,26 +44,26 @@ class Fitted:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReportLikelihood:
-    """The shares of distinct reports among n, and the linear map from frequencies to their probabilities."""
+    """The log-likelihood of n reports, given by the shares of distinct ones and the map to their probabilities."""
 
     n: float
     shares: FloatArray
-    push: Callable[[FloatArray], FloatArray]
-    pull: Callable[[FloatArray], FloatArray]
+    push: Callable[[FloatArray], FloatArray]  # from frequencies to the probabilities of reports
+    pull: Callable[[FloatArray], FloatArray]  # the transpose
 
     def gradient(self, chances: FloatArray) -> FloatArray:
         """Differentiate the log-likelihood per report; an EM step multiplies the frequencies by this."""
         return self.pull(self.shares / chances)
 
     def fitted(self, frequencies: FloatArray, iterations: int, converged: bool) -> Fitted:
-        """Sum up where an iteration ended."""
+        """Return frequencies where an iteration ended, with their log-likelihood and gap."""
         chances = self.push(frequencies)
         gap = float(self.gradient(chances).max()) - 1
         return Fitted(frequencies, self.n * float(self.shares @ np.log(chances)), iterations, converged, gap)
 
 
 def seen_through(noise: NoiseModel, often: NDArray[Any]) -> ReportLikelihood:
-    """Give the outputs that were seen and their maps; unseen ones do not enter a likelihood."""
+    """Return the likelihood of a tally; outputs that were not seen do not enter it."""
     seen = np.flatnonzero(often)
     n = float(often.sum())
     if noise.own_and_common is not None:
@@ -90,12 +79,12 @@ _Maps: TypeAlias = tuple[Callable[[FloatArray], FloatArray], Callable[[FloatArra
 
 
 def dense_maps(matrix: FloatArray) -> _Maps:
-    """Give the maps of a matrix with a row per value and a column per report."""
+    """Return the map of a matrix with a row per value and a column per report, and its transpose."""
     return lambda frequencies: frequencies @ matrix, lambda odds: matrix @ odds
 
 
 def _diagonal_and_common(diagonal: FloatArray, common: FloatArray, values: NDArray[np.intp], cells: int) -> _Maps:
-    """Give the maps of reports that any value brings with probability `common`, and the one in `values` more often.
+    """Return the maps of reports that any value brings with probability `common`, and the one in `values` more often.
 
     Such a matrix is one entry per report plus a row for all values: it is applied in O(reports + cells).
     """
@@ -110,13 +99,13 @@ def _diagonal_and_common(diagonal: FloatArray, common: FloatArray, values: NDArr
 
 
 def seen_in_blocks(blocks: Sequence[Block]) -> ReportLikelihood:
-    """Give the reports of all blocks of a table, and their maps."""
+    """Return the likelihood of the reports of all blocks of a table."""
     stacks, others = stacked(blocks)
     return _side_by_side([*map(_of_stack, stacks), *([_of_others(others)] if others else [])])
 
 
 def _of_stack(stack: TruthOrFakeStack) -> tuple[FloatArray, _Maps]:
-    """Give how often each report came in truth-or-fake blocks, and its maps from and to the cells."""
+    """Return how often each report came in truth-or-fake blocks, and its maps from and to the cells."""
     rows, values = np.nonzero(stack.counts)
     of_each = stack.counts[rows, values].astype(float)
     push, pull = _diagonal_and_common(stack.truth[rows, 0], stack.fakes[rows, values], values, stack.fakes.shape[1])
@@ -124,7 +113,7 @@ def _of_stack(stack: TruthOrFakeStack) -> tuple[FloatArray, _Maps]:
 
 
 def _of_others(blocks: Sequence[Block]) -> tuple[FloatArray, _Maps]:
-    """Give how often each output of some channels came, and the maps of their matrices side by side."""
+    """Return how often each output of some channels came, and the maps of their matrices side by side."""
     often, columns = [], []
     for block in blocks:
         matrix, _ = block.design()  # of a channel: without an offset
@@ -135,7 +124,7 @@ def _of_others(blocks: Sequence[Block]) -> tuple[FloatArray, _Maps]:
 
 
 def _side_by_side(parts: Sequence[tuple[FloatArray, _Maps]]) -> ReportLikelihood:
-    """Put the reports of several parts one after another; their log-likelihoods, and so their pulls, add up."""
+    """Put the reports of several parts one after another: their log-likelihoods add up."""
     often = np.concatenate([part for part, _ in parts])
     ends = np.cumsum([part.size for part, _ in parts])[:-1]
     n = float(often.sum())
@@ -152,7 +141,7 @@ def _side_by_side(parts: Sequence[tuple[FloatArray, _Maps]]) -> ReportLikelihood
 
 
 def accelerated_em(reports: ReportLikelihood, cells: int, iterations: int, tolerance: float) -> Fitted:
-    """Climb from the uniform distribution until the gap is small."""
+    """Maximize the likelihood from the uniform distribution on until the gap is at most the tolerance."""
     frequencies = np.full(cells, 1 / cells)
     gradient = reports.gradient(reports.push(frequencies))
     made, most = 0, at_least(iterations, 1, "iterations")
@@ -168,10 +157,10 @@ def accelerated_em(reports: ReportLikelihood, cells: int, iterations: int, toler
 def _squarem_step(reports: ReportLikelihood, start: FloatArray, gradient: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Make two EM steps and follow their path as far as the likelihood allows; return where, and `push` of it.
 
-    SQUAREM with the step length S3 (Varadhan & Roland 2008), shortened until the likelihood is no lower than after
-    the first step; at length 1 it is the second step, which EM itself guarantees. A frequency stays within a tenth
-    and ten times of what the second step makes of it: zero it would never leave, and one that EM quickly
-    drives to zero would leap up again.
+    SQUAREM with the step length S3 (Varadhan & Roland 2008), shortened until the likelihood is no lower than after the
+    first step; at length 1 it is the second step, which EM itself guarantees. A frequency stays within a tenth and ten
+    times of what the second step makes of it: zero it would never leave, and one that EM quickly drives to zero would
+    leap up again.
     """
     once = start * gradient
     chances = reports.push(once)

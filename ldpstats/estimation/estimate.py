@@ -40,42 +40,24 @@ _DIGITS = 6
 
 
 def pvalue_in_words(pvalue: float, digits: int = 4) -> str:
-    """Return a p-value to so many digits; one that is too small for a double is never called zero.
+    """Return a p-value to so many significant digits; one too small for a double is never called zero.
 
     Parameters
     ----------
     pvalue : float
     digits : int
-        So many significant ones.
-
-    Examples
-    --------
-    >>> pvalue_in_words(0.012346), pvalue_in_words(0.0)
-    ('0.01235', '< 1e-300')
     """
     return f"< {_LEAST_SHOWN:g}" if pvalue < _LEAST_SHOWN else f"{pvalue:.{digits}g}"
 
 
 @dataclass(frozen=True, eq=False)
 class TallySpread:
-    """How far the estimate from one tally spreads: variances at once, all covariances only when they are asked for.
-
-    Parameters
-    ----------
-    noise : NoiseModel
-        What the tally was seen through.
-    frequencies : array
-        The frequencies of its values, as estimated.
-    n : int
-        The reports behind it.
-    order : array of int, optional
-        The value that every cell shows, if they come in another order.
-    """
+    """How far the estimate from one tally spreads: variances at once, all covariances only when they are asked for."""
 
     noise: NoiseModel
     frequencies: FloatArray
     n: int
-    order: IntArray | None = None
+    order: IntArray | None = None  # the value that every cell shows, if they come in another order
 
     def __post_init__(self) -> None:
         at_least(self.n, 1, "the reports behind an estimate")
@@ -115,24 +97,10 @@ class Limits(Protocol):
         """The standard error of every cell, of the same kind."""
 
     def limits(self, alpha: float) -> FloatArray:
-        """Return pointwise intervals, shape (cells, 2).
-
-        Parameters
-        ----------
-        alpha : float
-            One minus the confidence.
-        """
+        """Return pointwise intervals of confidence 1 - alpha, shape (cells, 2)."""
 
     def summed(self, of_cell: IntArray, size: int) -> Self:
-        """Return those of sums of cells, `of_cell` being the place of the sum that every cell belongs to.
-
-        Parameters
-        ----------
-        of_cell : array of int, shape (cells,)
-            The new place of every cell.
-        size : int
-            The number of new cells.
-        """
+        """Return the intervals of sums of cells, `of_cell` being the place of the sum that every cell belongs to."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -422,8 +390,8 @@ class Estimate(Result):
 def invert(tally: Tally, privacy: PrivacyStatement | None = None) -> Estimate:
     """Estimate the frequencies behind a tally by inverting its expectation, which is unbiased.
 
-    For reports that are independent of each other the plug-in covariance has expectation (n-1)/n times the true
-    one, because it is quadratic in the estimate only through the product of two means; hence the division by n - 1.
+    For reports that are independent of each other the plug-in covariance has expectation (n-1)/n times the true one,
+    because it is quadratic in the estimate only through the product of two means; hence the division by n - 1.
 
     Parameters
     ----------
@@ -439,7 +407,7 @@ def invert(tally: Tally, privacy: PrivacyStatement | None = None) -> Estimate:
 
 
 def summed(values: FloatArray, covariance: FloatArray, of_cell: IntArray, size: int) -> tuple[FloatArray, FloatArray]:
-    """Add cells and their covariances up by place, without products, which infinite variances would not survive."""
+    """Add up cells and their covariances by place, without products, which infinite variances would not survive."""
     sums, half, products = np.zeros(size), np.zeros((size, of_cell.size)), np.zeros((size, size))
     np.add.at(sums, of_cell, values)
     np.add.at(half, of_cell, covariance)
@@ -452,20 +420,8 @@ def among_proportions(estimate: FloatArray, limits: FloatArray) -> FloatArray:
 
     An estimate x below zero is best explained by a proportion of zero. Compared with that, not with x itself, the
     normal likelihood ratio leaves proportions up to x + √(x² + h²), where x + h was the upper limit; above one
-    likewise. This changes nothing else, and holds the truth as often where cells are estimated as zero.
-
-    Parameters
-    ----------
-    estimate : array, shape (..., cells)
-        Estimates that may be below zero or above one.
-    limits : array, shape (..., cells, 2)
-        Their normal intervals.
-
-    Examples
-    --------
-    >>> among_proportions(np.array([-0.3, 0.1]), np.array([[-0.7, 0.1], [-0.3, 0.5]]))
-    array([[-0.7,  0.2],
-           [-0.3,  0.5]])
+    likewise. This changes nothing else, and holds the truth as often where cells are estimated as zero. Limits have a
+    last axis of 2.
     """
     low, high = limits[..., 0], limits[..., 1]
     below, above = np.minimum(estimate, 0), np.maximum(estimate - 1, 0)
@@ -475,12 +431,11 @@ def among_proportions(estimate: FloatArray, limits: FloatArray) -> FloatArray:
 
 
 def refuse_empty(n: int, whose: str = "this tally") -> None:
-    """Refuse to estimate from nothing.
+    """Refuse to estimate from no reports.
 
     Parameters
     ----------
     n : int
-        The reports.
     whose : str
         What they are behind, for the message.
     """
@@ -491,13 +446,5 @@ def refuse_empty(n: int, whose: str = "this tally") -> None:
 
 
 def over_degrees_of_freedom(spread: FloatArray, n: int) -> FloatArray:
-    """Divide variances or covariances by n - 1; a single report says nothing about its own spread.
-
-    Parameters
-    ----------
-    spread : array
-        Variances or covariances of one report.
-    n : int
-        The reports.
-    """
+    """Divide variances or covariances of one report by n - 1; a single one leaves them infinite."""
     return spread / (n - 1) if n > 1 else np.full_like(spread, np.inf)

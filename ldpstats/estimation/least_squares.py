@@ -17,32 +17,16 @@ from ldpstats.estimation.pooling import LinearPooling
 def generalized_least_squares(blocks: Sequence[Block]) -> Estimate:
     """Weigh every block by the inverse covariance of its reports, as estimated; frequencies sum to one.
 
-    The covariances are those at a first, unbiased estimate; given them, one solution is exact:
-    π = π₀ + M⁻ s with the score s and the information M of all blocks at π₀, inverted over the contrasts.
-    For truth-or-fake blocks, with the distribution μ_b of the reports of block b,
+    The covariances are those at a first, unbiased estimate; given them, one solution is exact: π = π₀ + M⁻ s with the
+    score s and the information M of all blocks at π₀, inverted over the contrasts. For truth-or-fake blocks, with the
+    distribution μ_b of the reports of block b,
 
         π_v = (Σ_b w_bv π̂_bv − λ) / Σ_b w_bv,    w_bv = n_b p_b² / μ_bv,
 
     where π̂_b inverts block b and λ makes the sum one. These weights are the full multinomial covariance;
     n_b p_b² / (μ_bv (1 − μ_bv)), its diagonal alone, would not use that the counts of a block have a known sum.
     As the weights are estimated, the result has a bias of smaller order than its standard error. It may be negative.
-
     The covariance is M⁻ times n / (n - 1): what an inversion divides by, so that one block gives the same.
-
-    Parameters
-    ----------
-    blocks : sequence of Block
-        Blocks of one table, with reports.
-
-    Examples
-    --------
-    >>> from ldpstats.noise import MultinomialNoise, Tally, TruthOrFake
-    >>> from ldpstats.questions import Question
-    >>> asked, rough = Question(("letter",), (2,), (0, 1)), MultinomialNoise(TruthOrFake(0.5, (0.5, 0.5)))
-    >>> exact = MultinomialNoise(TruthOrFake(1.0, (0.5, 0.5)))
-    >>> both = [Block(asked, Tally(rough, [60, 40], 100)), Block(asked, Tally(exact, [50, 50], 100))]
-    >>> generalized_least_squares(both).estimate.round(2)
-    array([0.54, 0.46])
     """
     n = sum(block.n for block in blocks)
     start = above_zero(LinearPooling(blocks).estimate([block.tally.counts for block in blocks]), n)
@@ -54,24 +38,14 @@ def generalized_least_squares(blocks: Sequence[Block]) -> Estimate:
 def maximum_likelihood(blocks: Sequence[Block]) -> Estimate:
     """Find the proper frequencies under which the reports of all blocks together are most likely.
 
-    The covariance is the inverse of the expected information over the contrasts, times n / (n - 1) like every
-    other. It describes the estimate where all frequencies are well above zero. Where some are estimated as zero or
-    nearly so it is an approximation only: there the estimate is biased, and its errors are not normal.
+    The covariance is the inverse of the expected information over the contrasts, times n / (n - 1) like every other.
+    Where some frequencies are estimated as zero or nearly so it is an approximation only: there the estimate is biased,
+    and its errors are not normal.
 
     Parameters
     ----------
     blocks : sequence of Block
         Blocks of one table, with reports that are one output of a channel each.
-
-    Examples
-    --------
-    >>> from ldpstats.estimation import unbiased
-    >>> from ldpstats.noise import MultinomialNoise, Tally, TruthOrFake
-    >>> from ldpstats.questions import Question
-    >>> noise = MultinomialNoise(TruthOrFake(0.5, (0.5, 0.5)))
-    >>> block = Block(Question(("letter",), (2,), (0, 1)), Tally(noise, [4, 0], 4))
-    >>> unbiased([block]).estimate, maximum_likelihood([block]).estimate.round(6)
-    (array([ 1.5, -0.5]), array([1., 0.]))
     """
     n, fitted = sum(block.n for block in blocks), most_likely(blocks)
     LinearPooling(blocks)  # refuses blocks that leave a contrast open, of which many frequencies were most likely
@@ -83,8 +57,8 @@ def maximum_likelihood(blocks: Sequence[Block]) -> Estimate:
 def above_zero(frequencies: FloatArray, n: int | IntArray) -> FloatArray:
     """Cut frequencies at half a respondent and make them sum to one.
 
-    A block that never fakes an answer would have no variance there at a frequency of zero, hence infinite weight;
-    at half a respondent it weighs much, but other blocks still count.
+    A block that never fakes an answer would have no variance there at a frequency of zero, hence infinite weight; at
+    half a respondent it weighs much, but other blocks still count.
     """
     cut = np.maximum(frequencies, 1 / (2 * n))
     positive: FloatArray = cut / cut.sum(axis=-1, keepdims=True)
@@ -107,8 +81,8 @@ def total_score(blocks: Sequence[Block], frequencies: FloatArray) -> tuple[Float
 def _inverse_on_contrasts(information: FloatArray) -> FloatArray:
     """Invert an information matrix over the vectors that sum to zero; along the ones it tells nothing.
 
-    This is the leading part of the inverse of the matrix, bordered by ones: the equations of a minimum whose
-    variables have a given sum. Scaling the diagonal to one first keeps digits where some cells are rare.
+    This is the leading part of the inverse of the matrix, bordered by ones: the equations of a minimum whose variables
+    have a given sum. Scaling the diagonal to one first keeps digits where some cells are rare.
     """
     scale = 1 / np.sqrt(np.diagonal(information))
     border = scale / np.linalg.norm(scale)

@@ -18,26 +18,12 @@ from ldpstats.noise import NoiseModel, TruthOrFake
 
 
 def krr_mle(channel: TruthOrFake, counts: ArrayLike) -> FloatArray:
-    """Return the exact maximum-likelihood frequencies behind the counts of GRR (k-RR), or of any truth or fake.
+    """Return the exact maximum-likelihood frequencies behind the counts, shape (..., k), of GRR or any truth or fake.
 
-    The most likely distribution of the report is level · counts where that exceeds what fakes alone bring, and
-    what they bring elsewhere; the level makes it sum to one. (The derivatives of Σ counts · ln(truth · frequency +
-    fakes) are equal where a frequency is positive, and lower where it is zero.) A value therefore has a positive
-    frequency if and only if fakes / counts is below the level: sorting by that ratio finds them in O(k log k).
-
-    Parameters
-    ----------
-    channel : TruthOrFake
-        The channel; that of GRR is `GRR(k, epsilon).noise.channel`.
-    counts : array, shape (..., k)
-        How often each value was reported; leading axes hold many tables.
-
-    Examples
-    --------
-    >>> krr_mle(TruthOrFake(0.4, (0.25, 0.25, 0.25, 0.25)), [50, 26, 14, 10])
-    array([0.77631579, 0.22368421, 0.        , 0.        ])
-    >>> TruthOrFake(0.4, (0.25, 0.25, 0.25, 0.25)).invert(np.array([0.5, 0.26, 0.14, 0.1]))
-    array([ 0.875,  0.275, -0.025, -0.125])
+    The most likely distribution of the report is level · counts where that exceeds what fakes alone bring, and what
+    they bring elsewhere; the level makes it sum to one. (The derivatives of Σ counts · ln(truth · frequency + fakes)
+    are equal where a frequency is positive, and lower where it is zero.) A value therefore has a positive frequency if
+    and only if fakes / counts is below the level: sorting by that ratio finds them in O(k log k).
     """
     reported = counts_array(counts, channel.outputs, "counts")
     refuse_empty(int(reported.sum(axis=-1).min(initial=1)))
@@ -57,27 +43,17 @@ def expectation_maximization(
 ) -> Fitted:
     """Fit the frequencies to the counts of the outputs of a channel by accelerated EM.
 
-    Every iteration is two EM steps (iterative Bayesian updates) and a leap along their path; it takes O(k) for
-    truth or fake, and the size of the matrix otherwise. It ends when the gap is at most the tolerance.
+    Every iteration is two EM steps (iterative Bayesian updates) and a leap along their path; it takes O(k) for truth or
+    fake, and the size of the matrix otherwise.
 
     Parameters
     ----------
     noise : MultinomialNoise
-        What the outputs were seen through.
     counts : array, shape (outputs,)
-        How often each output was reported.
     iterations : int
         The most that are made.
     tolerance : float
-        How high the gap may be at the end.
-
-    Examples
-    --------
-    >>> from ldpstats.noise import MultinomialNoise
-    >>> noise = MultinomialNoise(TruthOrFake(0.4, (0.25, 0.25, 0.25, 0.25)))
-    >>> fitted = expectation_maximization(noise, [50, 26, 14, 10])
-    >>> fitted.frequencies.round(6), fitted.converged
-    (array([0.776316, 0.223684, 0.      , 0.      ]), True)
+        The gap at which it ends.
     """
     reported = counts_array(_flat(counts, "counts"), noise.outputs, "counts")
     refuse_empty(int(reported.sum()))
@@ -96,19 +72,8 @@ def most_likely(blocks: Sequence[Block], *, iterations: int = 10_000, tolerance:
     ----------
     blocks : sequence of Block
         Blocks of one table, with reports that are one output of a channel each.
-    iterations : int
-        The most that are made.
-    tolerance : float
-        How high the gap may be at the end.
-
-    Examples
-    --------
-    >>> from ldpstats.noise import MultinomialNoise, Tally, TruthOrFake
-    >>> from ldpstats.questions import Question
-    >>> asked, noise = Question(("letter",), (2,), (0, 1)), MultinomialNoise(TruthOrFake(0.5, (0.5, 0.5)))
-    >>> fitted = most_likely([Block(asked, Tally(noise, counts, 8)) for counts in ([6, 2], [5, 3])])
-    >>> fitted.frequencies.round(6), fitted.converged
-    (array([0.875, 0.125]), True)
+    iterations, tolerance : int, float
+        As of `expectation_maximization`.
     """
     if not all(block.tally.noise.has_likelihood for block in blocks):
         raise LdpstatsError(
@@ -128,8 +93,8 @@ def mixture_em(
 ) -> Fitted:
     """Fit the frequencies to reports that are given by their likelihoods, by accelerated EM.
 
-    This is the true likelihood of reports that no small tally sums up: subsets, hashes, bits. For unary encoding with
-    5 and 20 values and 1,000 reports, its mean squared error was .91 to 1.01 of that of the estimate which
+    This is the true likelihood of reports that no small tally sums up: subsets, hashes, bits. For unary encoding with 5
+    and 20 values and 1,000 reports, its mean squared error was .91 to 1.01 of that of the estimate which
     `iterative_bayesian_update` approaches at ε = 1, and .62 to .96 at ε = 3.
 
     Parameters
@@ -138,18 +103,8 @@ def mixture_em(
         P(report | value), up to a factor per report; `np.exp(noise.log_likelihoods(...))` for supports.
     weights : array, shape (reports,), optional
         How often each report came; once by default.
-    iterations : int
-        The most that are made.
-    tolerance : float
-        How high the gap may be at the end.
-
-    Examples
-    --------
-    Two reports that support the values 0 and 1, and three that support 1 and 2, at ε = ln 4:
-
-    >>> fitted = mixture_em([[4, 4, 1], [1, 4, 4]], weights=[2, 3])
-    >>> fitted.frequencies.round(6)
-    array([0., 1., 0.])
+    iterations, tolerance : int, float
+        As of `expectation_maximization`.
     """
     matrix = as_array(likelihoods, "likelihoods").astype(float)
     often = np.ones(len(matrix)) if weights is None else _nonnegative(weights, "weights")
@@ -185,38 +140,25 @@ def iterative_bayesian_update(
 ) -> Fitted:
     """Return IBU with the settings of Arcolezi, Cerna & Palamidessi (2023, Eq. 3 and Listing 1.1).
 
-    It starts from the uniform distribution and stops once an update changes the frequencies by less than the
-    tolerance, or after so many iterations. How often values were supported is taken as they take it: scaled to sum
-    to one, and as if seen through the matrix with p on the diagonal and q elsewhere, whose rows need not sum to one.
+    It starts from the uniform distribution and stops once an update changes the frequencies by less than the tolerance,
+    or after so many iterations. How often values were supported is taken as they take it: scaled to sum to one, and as
+    if seen through the matrix with p on the diagonal and q elsewhere, whose rows need not sum to one.
 
     On supports (unary encoding, subsets, hashes) this is *not* EM on the likelihood of the reports. It treats every
-    supported value as a report of its own, and what it approaches is `krr_mle` of a channel that tells the truth
-    with probability (p − q) / (p + (k − 1) q): consistent, but blind to which values were supported together
-    (`mixture_em` sees that). Where reports are single outputs it is plain EM, of which `expectation_maximization`
-    is the faster form; a small change is no sign there that the maximum is near, the gap is.
+    supported value as a report of its own, and what it approaches is `krr_mle` of a channel that tells the truth with
+    probability (p − q) / (p + (k − 1) q): consistent, but blind to which values were supported together (`mixture_em`
+    sees that). Log-likelihood and gap are then those of that pseudo-likelihood. Where reports are single outputs it is
+    plain EM, of which `expectation_maximization` is the faster form; a small change is no sign there that the maximum
+    is near, the gap is.
 
     Parameters
     ----------
     observed : array, shape (outputs,)
         How often each output was reported or supported: counts or shares.
     noise : MultinomialNoise or SupportNoise
-        What the outputs were seen through: the `noise` of a mechanism.
     iterations, tolerance, error
-        When to stop (theirs: `nb_iter`, `tol`, `err_func`); the change is measured by its "max_abs", "mae"
-        (mean absolute), "mse" (mean squared) or "max_squared".
-
-    Returns
-    -------
-    Fitted
-        Its log-likelihood and gap are those of the likelihood that the update climbs; for supports, the
-        pseudo-likelihood above.
-
-    Examples
-    --------
-    >>> from ldpstats.noise import SupportNoise
-    >>> fitted = iterative_bayesian_update([430, 310, 260], SupportNoise.independent(3, 0.5, 0.2))
-    >>> fitted.frequencies.round(3)
-    array([0.623, 0.263, 0.113])
+        When to stop (theirs: `nb_iter`, `tol`, `err_func`); the change is measured by its "max_abs", "mae" (mean
+        absolute), "mse" (mean squared) or "max_squared".
     """
     measure = _ERRORS.get(error)
     if measure is None:

@@ -18,41 +18,22 @@ _LEAST = np.log(np.finfo(float).tiny)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HierarchicalEM:
-    """Steps that make reports more likely and never leave a log-linear model.
+    """EM steps that make reports more likely and never leave a hierarchical log-linear model.
 
-    The reports say how often each cell is expected if the present frequencies hold; the model's margins are made
-    those of that table, one after the other (ECM, Meng & Rubin 1993, with a cycle of proportional fitting). The
-    likelihood never falls. There may be several maxima, and where one ends depends on the start.
-
-    Parameters
-    ----------
-    reports : ReportLikelihood
-        Of the whole table.
-    partitions : sequence of arrays of int
-        For every generator the class of each cell that can have respondents.
-    places : array of int
-        Where these cells are in the whole table.
-    cells : int
-        How many the whole table has.
+    The reports say how often each cell is expected if the present frequencies hold; the model's margins are made those
+    of that table, one after the other (ECM, Meng & Rubin 1993, with a cycle of proportional fitting). The likelihood
+    never falls. There may be several maxima, and where one ends depends on the start.
     """
 
-    reports: ReportLikelihood
-    partitions: Sequence[IntArray]
-    places: IntArray
-    cells: int
+    reports: ReportLikelihood  # of the whole table
+    partitions: Sequence[IntArray]  # for every generator the class of each cell that can have respondents
+    places: IntArray  # of these cells in the whole table
+    cells: int  # of the whole table
 
     def climbed(self, start: FloatArray, iterations: int, tolerance: float) -> tuple[FloatArray, bool]:
-        """Return the member that a climb from another ends at, and whether it ended there by itself.
+        """Return the member of the model that a climb from another ends at, and whether it ended by itself.
 
-        It ends when a step moves the frequencies by a χ² distance, times the reports, of no more than the tolerance.
-
-        Parameters
-        ----------
-        start : array, shape (cells that can have respondents,)
-            A member of the model.
-        iterations : int
-            The most that are made.
-        tolerance : float
+        It ends when a step moves the frequencies by a χ² distance, times the reports, of at most the tolerance.
         """
         reached = start
         for _ in range(iterations):

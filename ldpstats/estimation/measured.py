@@ -19,44 +19,17 @@ _SAME = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measured(Saveable):
-    """Sums of a table's cells that were estimated without bias, with the covariance of their errors.
+    """Unbiased estimates of sums of a table's cells, with the covariance of their errors.
 
-    Parameters
-    ----------
-    sums : array, shape (m, cells)
-        Which cells each sum adds, and how often; the last attribute of the table varies fastest.
-    estimate : array, shape (m,)
-        The estimated sums; they may contradict one another, be negative or exceed one.
-    covariance : array, shape (m, m)
-        The covariance of the estimates. It is singular wherever sums are known, as totals are, or agree by design.
-    n : int
-        The reports behind them.
-    bound : str
-        Why the covariance is an upper bound, in words; empty if it is the covariance itself.
-
-    Examples
-    --------
-    The margins of a table of 2 by 2, from the same 100 respondents:
-
-    >>> import numpy as np
-    >>> from ldpstats.estimation import Measured
-    >>> rows, columns = np.repeat(np.eye(2), 2, axis=1), np.tile(np.eye(2), 2)
-    >>> spread = np.array([[1, -1], [-1, 1]])
-    >>> margins = Measured(
-    ...     np.vstack([rows, columns]),
-    ...     np.array([0.6, 0.4, 0.3, 0.7]),
-    ...     np.kron(np.diag([0.24, 0.21]), spread) / 100,
-    ...     n=100,
-    ... )
-    >>> margins.sums @ np.array([0.2, 0.4, 0.1, 0.3])
-    array([0.6, 0.4, 0.3, 0.7])
+    They may contradict one another, be negative or exceed one. The covariance is singular wherever sums are known, as
+    totals are, or agree by design.
     """
 
-    sums: FloatArray
-    estimate: FloatArray
-    covariance: FloatArray
+    sums: FloatArray  # shape (m, cells): how often each sum adds each cell; the last attribute varies fastest
+    estimate: FloatArray  # shape (m,)
+    covariance: FloatArray  # shape (m, m)
     n: int
-    bound: str = ""
+    bound: str = ""  # why the covariance is an upper bound; empty if it is the covariance itself
 
     def __post_init__(self) -> None:
         at_least(self.n, 0, "the reports behind what was measured")
@@ -69,17 +42,7 @@ class Measured(Saveable):
 
     @classmethod
     def of_cells(cls, estimate: FloatArray, covariance: FloatArray, n: int, bound: str = "") -> Measured:
-        """Return what is measured if every cell is.
-
-        Parameters
-        ----------
-        estimate : array, shape (cells,)
-        covariance : array, shape (cells, cells)
-        n : int
-            The reports behind them.
-        bound : str
-            Why the covariance is an upper bound, if it is.
-        """
+        """Return what is measured if every cell is."""
         return cls(np.eye(estimate.size), estimate, covariance, n, bound)
 
     @property
@@ -88,16 +51,9 @@ class Measured(Saveable):
         return np.array_equal(self.sums, np.eye(self.sums.shape[1]))
 
     def onto(self, of_cell: IntArray, size: int) -> Measured:
-        """Return what they tell about the cells of a coarser table, `of_cell` being the new cell of every old one.
+        """Return what they tell about a coarser table of `size` cells, `of_cell` being the new cell of every old one.
 
         These are all combinations of the sums that depend on the new cells alone.
-
-        Parameters
-        ----------
-        of_cell : array of int, shape (cells,)
-            The new place of every cell.
-        size : int
-            The number of new cells.
         """
         if self.is_of_cells:
             return Measured.of_cells(*summed(self.estimate, self.covariance, of_cell, size), self.n, self.bound)
@@ -110,7 +66,7 @@ class Measured(Saveable):
         return replace(self, sums=combined @ mean, estimate=combined @ self.estimate, covariance=covariance)
 
     def solved(self) -> tuple[FloatArray, FloatArray]:
-        """Return the cells and their covariance, where the sums and the total, which is one, identify all of them."""
+        """Return the cells and their covariance; refuse sums that do not identify them, the total being one."""
         if self.is_of_cells:
             return self.estimate, self.covariance
         cells = self.sums.shape[1]
@@ -127,13 +83,7 @@ class Measured(Saveable):
 
 
 def steadied(found: Estimate) -> FloatArray:
-    """Return an estimate with half a respondent more in every cell, none below zero: variances there do not vanish.
-
-    Parameters
-    ----------
-    found : Estimate
-        Of one table.
-    """
+    """Add half a respondent to every cell of an estimate, none below zero, so that plug-in variances stay positive."""
     proper = np.maximum(found.estimate, np.finfo(float).tiny)  # not zero: if all are cut, they are equal
     shares: FloatArray = (found.n * proper / proper.sum() + 0.5) / (found.n + proper.size / 2)
     return shares
@@ -144,11 +94,6 @@ def measured_by(blocks: Sequence[Block]) -> Measured:
 
     The covariance is that at the nearest shares that answers can have: at the estimate itself, which may be negative,
     tests would exceed their level where cells are rare (.10 instead of .04 for 500 reports by Hadamard response).
-
-    Parameters
-    ----------
-    blocks : sequence of Block
-        Blocks of one table, each of other respondents.
     """
     refuse_empty(len(blocks), "what is measured")
     found = [invert(block.tally) for block in blocks]

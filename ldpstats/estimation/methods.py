@@ -34,30 +34,17 @@ from ldpstats.privacy import PrivacyStatement
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ProcessedEstimate(Result):
-    """Frequencies that are better behaved than unbiased ones, at the price of a bias.
-
-    Parameters
-    ----------
-    estimate : array, shape (..., cells)
-    method : str
-        How they were found; the function of that name says what it biases.
-    n : int
-        The reports behind them.
-    fitted : Fitted, optional
-        Of an iterative method: likelihood, iterations, and whether it converged.
-    names : tuple of str
-        What the cells are called, where that is known.
-    """
+    """Frequencies better behaved than unbiased ones, at the price of a bias, which the method's own function states."""
 
     _in_dict = "estimate method n simulated privacy iterations=fitted.iterations converged=fitted.converged"
 
-    estimate: FloatArray
+    estimate: FloatArray  # shape (..., cells)
     method: str
     n: Count
     privacy: PrivacyStatement | None = None
     simulated: Count = 0
-    fitted: Fitted | None = None
-    names: tuple[str, ...] = ()
+    fitted: Fitted | None = None  # of an iterative method
+    names: tuple[str, ...] = ()  # of the cells, where these are known
 
     def __post_init__(self) -> None:
         refuse_other_names(self.names, self.estimate.shape[-1] if self.estimate.ndim else 0)
@@ -73,23 +60,11 @@ class ProcessedEstimate(Result):
         self._refuse("standard errors")
 
     def conf_int(self, alpha: float = 0.05) -> NoReturn:
-        """There is none.
-
-        Parameters
-        ----------
-        alpha : float
-            One minus the confidence.
-        """
+        """There is none."""
         self._refuse(f"intervals (alpha = {alpha!r})")
 
     def to_frame(self, index: pd.Index | None = None) -> pd.DataFrame:
-        """Return a row per cell.
-
-        Parameters
-        ----------
-        index : Index, optional
-            Labels of the cells; by default what they are called, if that is known.
-        """
+        """Return a row per cell, by its name if that is known."""
         refuse_many_tables(self.estimate)
         known = pd.Index(self.names, name="value") if self.names else None
         return pd.DataFrame({"estimate": self.estimate}, index=known if index is None else index)
@@ -174,13 +149,7 @@ ALIASES = {"clip": "norm-mul", "simplex": "norm-sub", "em": "mle"}
 
 
 def known_method(method: str) -> str:
-    """Return the method's main name.
-
-    Parameters
-    ----------
-    method : str
-        "unbiased", a name in `METHODS`, or an alias of one.
-    """
+    """Return the main name of a method, which may be "unbiased", one of `METHODS`, or an alias."""
     known = ["unbiased", *METHODS, *ALIASES]
     if method not in known:
         raise LdpstatsError(f"method = {method!r}", one_line(known, len(known)))
@@ -188,16 +157,7 @@ def known_method(method: str) -> str:
 
 
 def processed(tally: Tally, unbiased: Estimate, method: str) -> ProcessedEstimate:
-    """Estimate by a method that needs no more than the counts and their unbiased estimate.
-
-    Parameters
-    ----------
-    tally : Tally
-    unbiased : Estimate
-        That of the tally.
-    method : str
-        A name in `METHODS`.
-    """
+    """Estimate by a method that needs no more than the counts and their unbiased estimate."""
     found = METHODS[method](tally, unbiased)
     frequencies, fitted = (found.frequencies, found) if isinstance(found, Fitted) else (found, None)
     return ProcessedEstimate(frequencies, method, tally.n, unbiased.privacy, tally.simulated, fitted)

@@ -15,29 +15,19 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConstrainedMaximum:
-    """Where quadratic forms are least over the simplex.
+    """Frequencies where quadratic forms are least over the simplex."""
 
-    Parameters
-    ----------
-    frequencies : array, shape (..., cells)
-        Nonnegative, with the sum one.
-    distance : array, shape (...)
-        By how much the form exceeds its least value over all frequencies that sum to one.
-    free : array of bool, shape (..., cells)
-        The cells that are not held at zero.
-    """
-
-    frequencies: FloatArray
-    distance: FloatArray
-    free: BoolArray
+    frequencies: FloatArray  # shape (..., cells), nonnegative, with the sum one
+    distance: FloatArray  # by how much the form exceeds its least value over all frequencies that sum to one
+    free: BoolArray  # the cells that are not held at zero
 
     @property
     def held(self) -> IntArray:
         """How many cells are held at zero.
 
         For normal scores the distance, given which these are, is at most a χ² with as many degrees of freedom, and
-        exactly that if the true frequencies are zero there: it is the part of the score in the cone of directions
-        that lead out, and were the truth inside, it would have to come from farther.
+        exactly that if the true frequencies are zero there: it is the part of the score in the cone of directions that
+        lead out, and were the truth inside, it would have to come from farther.
         """
         held: IntArray = np.count_nonzero(~self.free, axis=-1)
         return held
@@ -49,24 +39,9 @@ def nearest_in_information(
     """Maximize scoreᵀ d − dᵀ information d / 2 over all d for which start + d is a distribution.
 
     Cells that came out negative are held at zero, those that should be released are let go, all at once and then,
-    should that not converge, one at a time: such exchanges end (Júdice & Pires 1994).
-
-    Parameters
-    ----------
-    score : array, shape (tables, cells)
-        The scores at `start`, up to multiples of ones.
-    information : array, shape (cells, cells) or (tables, cells, cells)
-        It may be singular; along the ones it is not used.
-    start : array, shape (cells,) or (tables, cells)
-        Frequencies that sum to one.
-    free : array of bool, shape (tables, cells), optional
-        A guess which cells will not be held at zero.
-
-    Examples
-    --------
-    >>> found = nearest_in_information(np.array([[3.0, 0.0, -6.0]]), 9 * np.eye(3), np.full(3, 1 / 3))
-    >>> found.frequencies.round(3), found.distance.round(3), found.held
-    (array([[0.667, 0.333, 0.   ]]), array([0.667]), array([1]))
+    should that not converge, one at a time: such exchanges end (Júdice & Pires 1994). Scores have the shape (tables,
+    cells), and hold up to multiples of ones, along which the information, one matrix or a stack, is not used; it may be
+    singular. `free` is a guess which cells will not be held at zero.
     """
     cells, scale = start.shape[-1], np.diagonal(information, axis1=-2, axis2=-1).max(axis=-1)
     curvature = information / scale[..., None, None] + (_RIDGE * np.eye(cells) + 1 / cells)
@@ -102,7 +77,7 @@ def _held(curvature: FloatArray, target: FloatArray, free: BoolArray) -> tuple[F
 
 
 def _held_alike(curvature: FloatArray, target: FloatArray, free: BoolArray) -> tuple[FloatArray, FloatArray]:
-    """Solve for a single table, in a system as small as it may be."""
+    """Solve for a single table, in a system of its free cells alone."""
     cells = np.flatnonzero(free)
     columns = np.stack([target[0, cells], np.ones(cells.size)], axis=1)
     solved, ones = np.linalg.solve(curvature[np.ix_(cells, cells)], columns).T
@@ -119,7 +94,6 @@ def _times(rows: FloatArray, curvature: FloatArray) -> FloatArray:
 
 
 def _last(wrong: BoolArray) -> BoolArray:
-    """Keep the last true entry of every row."""
     last = wrong.shape[1] - 1 - wrong[:, ::-1].argmax(axis=1)
     kept: BoolArray = wrong & (np.arange(wrong.shape[1]) == last[:, None])
     return kept

@@ -20,9 +20,9 @@ Found = TypeVar("Found")
 class LinearPooling:
     """Weighted least squares with weights that depend on the designs only, so that the estimate stays unbiased.
 
-    Each output is weighted by its inverse variance under uniform frequencies; for a single invertible
-    block this is the plain inversion. Designs that were chosen after earlier reports (adapted fakes) make the
-    weights depend on those reports, and leave a bias of smaller order than the standard error.
+    Each output is weighted by its inverse variance under uniform frequencies; for a single invertible block this is the
+    plain inversion. Designs that were chosen after earlier reports (adapted fakes) make the weights depend on those
+    reports, and leave a bias of smaller order than the standard error.
     """
 
     def __init__(self, measurements: Sequence[Block]) -> None:
@@ -49,7 +49,7 @@ class LinearPooling:
         return [weight if added is None else weight @ added.T for weight, added in parts]
 
     def _chosen(self, measurements: Sequence[Block]) -> tuple[list[FloatArray], FloatArray]:
-        """Return what the proportions of every measurement are multiplied by, (cells, outputs), and what is added."""
+        """Return the weights of every measurement's proportions, (cells, outputs), and what is added."""
         designs = _of_each(measurements, lambda one: one.design())
         cells = designs[0][0].shape[1]
         uniform = np.full(cells, 1 / cells)
@@ -71,13 +71,7 @@ class LinearPooling:
         return found, -np.sum(offsets, axis=0)
 
     def estimate(self, counts: Sequence[NDArray[np.int64]]) -> FloatArray:
-        """Return the estimated cell frequencies for one tally per measurement (leading axes: many tables).
-
-        Parameters
-        ----------
-        counts : sequence of arrays, shape (..., outputs)
-            A tally for every measurement.
-        """
+        """Return the estimated cell frequencies for one tally per measurement (leading axes: many tables)."""
         if self._alone:
             (one,), (added,), (tally,) = self._measurements, self._sums, counts
             inverted: FloatArray = one.noise.debias((tally if added is None else tally @ added) / one.n)
@@ -89,12 +83,8 @@ class LinearPooling:
     def covariance(self, frequencies: FloatArray) -> FloatArray:
         """Return the exact covariance of the estimate under these frequencies.
 
-        Improper ones are cut at zero and scaled to sum to one first, lest a block with little noise be given
-        a negative variance.
-
-        Parameters
-        ----------
-        frequencies : array, shape (cells,)
+        Improper ones are cut at zero and scaled to sum to one, lest a block with little noise be given a negative
+        variance.
         """
         proper = np.maximum(frequencies, np.finfo(float).tiny)  # not zero: if all are cut, they are equal
         proper /= proper.sum(axis=-1, keepdims=True)
@@ -110,7 +100,7 @@ class LinearPooling:
 
 
 def _of_each(measurements: Sequence[Block], found: Callable[[Block], Found]) -> list[Found]:
-    """Return what is found of each measurement, worked out once for those that ask the same in the same way."""
+    """Return `found` of each measurement, worked out once for those that ask the same in the same way."""
     known: dict[Hashable, Found] = {}
     asked = [(one.question, one.noise) for one in measurements]
     for key, one in zip(asked, measurements, strict=True):
@@ -120,7 +110,7 @@ def _of_each(measurements: Sequence[Block], found: Callable[[Block], Found]) -> 
 
 
 def inversion(block: Block) -> tuple[list[FloatArray], FloatArray]:
-    """Return what the proportions of a block that asks for the cells are multiplied by, and what is added."""
+    """Return the weights of the proportions of a block that asks for the cells, and what is added."""
     noise, cells = block.noise, np.asarray(block.question.classes)
     nothing = noise.debias(np.zeros(noise.outputs))
     return [(noise.debias(np.eye(noise.outputs)) - nothing).T[cells]], nothing[cells]

@@ -29,17 +29,10 @@ class NoiseVariance:
 
     With p and q the chances that a report supports the true value and another one, base = q(1 − q) / (p − q)² and
     slope = (1 − p − q) / (p − q).
-
-    Parameters
-    ----------
-    n : int
-        The number of reports.
-    base, slope : array or float
-        For each value, or for all alike.
     """
 
     n: int
-    base: FloatArray | float
+    base: FloatArray | float  # for each value, or for all alike
     slope: FloatArray | float
 
     def __post_init__(self) -> None:
@@ -54,15 +47,10 @@ class NoiseVariance:
 
     @classmethod
     def of(cls, estimate: Estimate) -> NoiseVariance:
-        """Read it off an estimate.
+        """Read it off an unbiased estimate.
 
-        Where an estimate is a count of reports, rescaled, its bounds are −q / (p − q) and (1 − q) / (p − q), which
-        say it all. Elsewhere (pooled estimates) the squared standard error stands for the noise at any frequency.
-
-        Parameters
-        ----------
-        estimate : Estimate
-            An unbiased one.
+        Where an estimate is a count of reports, rescaled, its bounds are −q / (p − q) and (1 − q) / (p − q), which say
+        it all. Elsewhere (pooled estimates) the squared standard error stands for the noise at any frequency.
         """
         if estimate.bounds is None:
             return cls(estimate.n, estimate.n * estimate.std_err**2, 0.0)
@@ -94,8 +82,8 @@ def base_pos(frequencies: FloatArray, _variance: NoiseVariance) -> FloatArray:
 def post_pos(frequencies: FloatArray, _variance: NoiseVariance) -> FloatArray:
     """Raise negative answers to zero, here those about single values; `set_frequency` answers about sets.
 
-    An answer is biased upward, the less the more of its standard errors lie between it and zero. For a set that is
-    less than the sum of its Base-Pos values.
+    An answer is biased upward, the less the more of its standard errors lie between it and zero. For a set that is less
+    than the sum of its Base-Pos values.
     """
     return np.maximum(frequencies, 0)
 
@@ -135,11 +123,6 @@ def norm_sub(frequencies: FloatArray, _variance: NoiseVariance) -> FloatArray:
 
     This Euclidean projection on the simplex biases the rarest values up and all others down by the same amount,
     whatever their size; the more values are cut at zero, the larger that is. It is found exactly, by sorting.
-
-    Examples
-    --------
-    >>> norm_sub(np.array([0.8, 0.3, 0.05, -0.15]), NoiseVariance(1000, 1.0, 0.0))
-    array([0.75, 0.25, 0.  , 0.  ])
     """
     return nearest_proper(frequencies)
 
@@ -219,14 +202,7 @@ POST_PROCESSING: Mapping[str, PostProcessing] = MappingProxyType(
 
 
 def set_frequency(frequencies: FloatArray, variance: NoiseVariance, members: Sequence[int], method: str) -> FloatArray:
-    """Return the frequency of a set of values: the sum of theirs, except that Post-Pos adds up first.
-
-    Examples
-    --------
-    >>> estimates, variance = np.array([0.9, 0.2, -0.1]), NoiseVariance(1000, 1.0, 0.0)
-    >>> [round(float(set_frequency(estimates, variance, [1, 2], method)), 2) for method in ("base-pos", "post-pos")]
-    [0.2, 0.1]
-    """
+    """Return the frequency of a set of values: the sum of theirs, except that Post-Pos adds up first."""
     if method not in POST_PROCESSING:
         raise LdpstatsError(f"post-processing by {method!r}", one_line(list(POST_PROCESSING), 11))
     first = base if method == "post-pos" else POST_PROCESSING[method]
@@ -235,7 +211,7 @@ def set_frequency(frequencies: FloatArray, variance: NoiseVariance, members: Seq
 
 
 def _shares(positive: FloatArray) -> FloatArray:
-    """Divide by the sum; nothing is divided into equal parts."""
+    """Divide by the sum; a sum of zero gives equal parts."""
     total = positive.sum(axis=-1, keepdims=True)
     equal = np.full(positive.shape, 1 / positive.shape[-1])
     shares: FloatArray = np.divide(positive, total, out=equal, where=total > 0)
@@ -257,7 +233,7 @@ def _power_law_means(frequencies: FloatArray, std_err: FloatArray, n: int) -> Fl
 
 
 def _respondents(n: int, spread: float) -> tuple[FloatArray, FloatArray]:
-    """Divide 1, ..., n into ranges across which neither law nor noise changes; return their middles and lengths."""
+    """Divide 1, ..., n into ranges across which neither law nor noise changes; return middles and lengths."""
     by_law = np.geomspace(1, n + 1, 2 + int(100 * np.log(n + 1)))
     by_noise = np.arange(1, n + 1, max(1.0, spread / 32))
     edges = np.unique(np.concatenate([by_law, by_noise]).round())

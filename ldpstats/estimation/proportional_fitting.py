@@ -14,23 +14,11 @@ _WRONG = 1e-9
 def proportionally_fitted(frequencies: FloatArray, partitions: Iterable[IntArray], rounds: int = 1000) -> FloatArray:
     """Return the frequencies of maximum entropy among all with the same totals over the classes of every partition.
 
-    This is iterative proportional fitting from the uniform table: the totals of one partition after the other are
-    made what they have to be. As some frequencies have them all, it converges to the ones of maximum entropy
-    (Csiszár 1975): quickly, unless these must have zeros that no total shows. It ends when all totals are right to
-    1e-9, or after so many rounds; after a thousand they were right to 3e-5 in such slow cases.
-
-    Parameters
-    ----------
-    frequencies : array, shape (..., cells)
-    partitions : iterable of arrays of int, shape (cells,)
-        The class of every cell.
-
-    Examples
-    --------
-    Two associated attributes, of which the margins alone are kept:
-
-    >>> proportionally_fitted(np.array([0.5, 0.1, 0.0, 0.4]), [np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])])
-    array([0.3, 0.3, 0.2, 0.2])
+    This is iterative proportional fitting from the uniform table: the totals of one partition after the other are made
+    what they have to be. As some frequencies have them all, it converges to the ones of maximum entropy (Csiszár 1975):
+    quickly, unless these must have zeros that no total shows. It ends when all totals are right to 1e-9, or after so
+    many rounds; after a thousand they were right to 3e-5 in such slow cases. Frequencies have the shape (..., cells),
+    and a partition says the class of every cell.
     """
     cells, tables = frequencies.shape[-1], frequencies.size // frequencies.shape[-1]
     parts = []

@@ -20,30 +20,13 @@ _AT_ONCE = 128
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OwnReports:
-    """The reports of each cell in some blocks: binomial counts whose probability is linear in the cell's frequency.
+    """The reports of each cell in some blocks: binomial counts with the probability gain · frequency + offset."""
 
-    Parameters
-    ----------
-    n : array, shape (blocks, 1)
-        The reports of every block.
-    gain, offset : array, shape (blocks, cells)
-        The probability of a report of the cell is gain · frequency + offset.
-    counts : array, shape (blocks, cells)
-    weights : array, shape (blocks, 1)
-        What a report of each block counts for in the estimate.
-
-    Examples
-    --------
-    >>> one = np.ones((1, 1))
-    >>> OwnReports(100 * one, one, 0 * one, 3 * one, one).limits(0.05).round(3)
-    array([[0.008, 0.079]])
-    """
-
-    n: FloatArray
-    gain: FloatArray
+    n: FloatArray  # shape (blocks, 1)
+    gain: FloatArray  # shape (blocks, cells), as offset and counts
     offset: FloatArray
     counts: FloatArray
-    weights: FloatArray
+    weights: FloatArray  # what a report of each block counts for in the estimate, shape (blocks, 1)
 
     def __post_init__(self) -> None:
         blocks, cells = self.gain.shape if self.gain.ndim == 2 else (0, 0)
@@ -64,7 +47,7 @@ class OwnReports:
         return OwnReports(self.n, gain, offset, counts, self.weights)
 
     def limits(self, alpha: float) -> FloatArray:
-        """Return, for every cell, the frequencies that neither tail of the weighted counts rejects."""
+        """Return mid-p intervals: for every cell, the frequencies that neither tail of the weighted counts rejects."""
         if len(self.n) == 1:
             # very many cells of one tally have few different counts
             different, place = np.unique(
@@ -90,10 +73,7 @@ class OwnReports:
         return np.stack([low, high], axis=-1)
 
     def _crossing(self, ends: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
-        """Halve the range to where the share of the law below what was seen, which falls, passes a level.
-
-        Where it nowhere does, an end of the range stays an end.
-        """
+        """Find by bisection where the falling share below what was seen passes a level, or else an end."""
         low, high = ends
         for _ in range(_HALVINGS):
             middle = (low + high) / 2

@@ -17,42 +17,19 @@ MOST_SHOWN = 60
 
 
 def shown_values(estimate: FloatArray, most: int = MOST_SHOWN) -> IntArray:
-    """Return the values to show, in their order: all of them, or the most frequent of many.
-
-    Parameters
-    ----------
-    estimate : array, shape (cells,)
-    most : int
-        So many of them.
-
-    Examples
-    --------
-    >>> shown_values(np.array([0.2, 0.5, 0.3]))
-    array([0, 1, 2])
-    """
+    """Return the values to show, in their order: all of them, or the most frequent of many."""
     order = np.argsort(-estimate, kind="stable")
     return np.sort(order[:most])
 
 
 def refuse_many_tables(estimate: FloatArray) -> None:
-    """Refuse to show frequencies of several tables at once.
-
-    Parameters
-    ----------
-    estimate : array
-    """
+    """Refuse to show frequencies of several tables at once."""
     if estimate.ndim != 1:
         raise LdpstatsError(f"estimates of shape {estimate.shape}", "one table", "Take one estimate at a time.")
 
 
 def counted_values(estimate: FloatArray, n: int, simulated: int) -> str:
-    """Say of how many values the frequencies are, and from how many reports.
-
-    Parameters
-    ----------
-    estimate : array
-    n, simulated : int
-    """
+    """Say of how many values the frequencies are, and from how many reports."""
     *tables, cells = estimate.shape
     many = f"{int(np.prod(tables)):,} tables of " if tables else ""
     reports = f"{n:,} {'report' if n == 1 else 'reports'}{simulation(simulated, n)}"
@@ -62,19 +39,7 @@ def counted_values(estimate: FloatArray, n: int, simulated: int) -> str:
 def summary_of_values(
     title: str, estimate: FloatArray, names: tuple[str, ...], columns: dict[str, FloatArray], sentences: Sequence[str]
 ) -> Summary:
-    """Return a row per value that is shown; of several tables, how many there are.
-
-    Parameters
-    ----------
-    title : str
-    estimate : array
-        The frequencies.
-    names : tuple of str
-        What the values are called, if that is known.
-    columns : dict
-        What stands beside them, by heading.
-    sentences : sequence of str
-    """
+    """Return a row per value that is shown, beside these columns; of several tables, how many there are."""
     if estimate.ndim != 1:
         return summary_of_facts(title, {"Shape": " × ".join(map(str, estimate.shape))}, sentences)
     values = shown_values(estimate)
@@ -90,41 +55,18 @@ def summary_of_values(
 
 
 def names_of(names: tuple[str, ...], values: IntArray) -> tuple[str, ...]:
-    """Return what values are called: their names, or their numbers.
-
-    Parameters
-    ----------
-    names : tuple of str
-        Those of all values, if they are known.
-    values : array of int
-    """
+    """Return what values are called: their names, or their numbers."""
     return tuple(names[value] if names else str(value) for value in values.tolist())
 
 
 def refuse_other_names(names: tuple[str, ...], cells: int) -> None:
-    """Refuse names that are not those of every value.
-
-    Parameters
-    ----------
-    names : tuple of str
-    cells : int
-    """
+    """Refuse names that are not those of every value."""
     if names and len(names) != cells:
         raise LdpstatsError(f"{len(names)} names of {cells} values", "a name for every value, or none")
 
 
 def notes_of(simulated: int, n: int, estimate: FloatArray, *said: str, most: int = MOST_SHOWN) -> tuple[str, ...]:
-    """Return what a picture of frequencies must say beside them.
-
-    Parameters
-    ----------
-    simulated, n : int
-    estimate : array
-    *said : str
-        What else there is to say.
-    most : int
-        So many values are drawn.
-    """
+    """Return what a picture of frequencies must say beside them."""
     kind = simulation(simulated, n).strip(" ()")
     some = f"the {most} most frequent of {estimate.size:,} values" if estimate.size > most else ""
     return tuple(filter(None, (kind, some, *said)))
@@ -133,7 +75,7 @@ def notes_of(simulated: int, n: int, estimate: FloatArray, *said: str, most: int
 def picture_of_values(
     estimate: FloatArray, limits: FloatArray, names: tuple[str, ...], reports: tuple[int, int], said: str
 ) -> Picture:
-    """Return the values that are shown, with their limits; reports are how many were simulated, and how many came."""
+    """Return a picture of the values shown, with limits; `reports` are how many were simulated, and how many came."""
     from ldpstats.pictures.intervals import Intervals
 
     shown = shown_values(estimate)
@@ -143,11 +85,5 @@ def picture_of_values(
 
 
 def reports_in_sentences(n: int, privacy: PrivacyStatement | None) -> list[str]:
-    """Return how many reports there are and what was promised, if that is known.
-
-    Parameters
-    ----------
-    n : int
-    privacy : PrivacyStatement, optional
-    """
+    """Return how many reports there are and what was promised, if that is known."""
     return [f"{n:,} {'report' if n == 1 else 'reports'}."] if privacy is None else privacy.sentences(n)

@@ -10,26 +10,10 @@ from ldpstats.arrays import FloatArray
 def nearest_proper(estimate: FloatArray, precision: FloatArray | None = None, gamma: float = 0.0) -> FloatArray:
     """Return the proportions x, nonnegative with the sum one, with the least γ Σ |r| + (1 − γ) Σ r².
 
-    Distances r = √w (x − π̂) are counted in standard errors, w being one over the variance of a cell. With equal weights
-    this is the Euclidean projection for every γ. Below γ = 1 the minimiser is unique; at γ = 1 the cells that cost
-    least are moved first, and of cells that cost the same the nearest point is taken.
-
-    Parameters
-    ----------
-    estimate : array, shape (..., cells)
-        One table if there are weights, any number of them else.
-    precision : array, shape (cells,), optional
-        The weights w; equal ones by default.
-    gamma : float
-        The share of absolute distances, from 0 to 1.
-
-    Examples
-    --------
-    >>> noisy = np.array([0.8, 0.3, 0.05, -0.15])
-    >>> nearest_proper(noisy).round(6)
-    array([0.75, 0.25, 0.  , 0.  ])
-    >>> nearest_proper(noisy, np.array([4, 1, 4, 4])).round(6)
-    array([0.775, 0.2  , 0.025, 0.   ])
+    Distances r = √w (x − π̂) are counted in standard errors, w being `precision`, one over the variance of a cell. With
+    equal weights (none) this is the Euclidean projection for every γ, of any number of tables; with weights, of one.
+    Below γ = 1 the minimiser is unique; at γ = 1 the cells that cost least are moved first, and of cells that cost the
+    same the nearest point is taken.
     """
     if precision is None:
         return water_filling(estimate, 1.0, 0.0)
@@ -61,9 +45,9 @@ def water_filling(frequencies: FloatArray, intercept: float, slope: float) -> Fl
 def _filled(estimate: FloatArray, threshold: FloatArray, slope: FloatArray, total: float) -> FloatArray:
     """Return x = max(0, π̂ + slope · soft(level, threshold)), the level such that the cells have this total.
 
-    The level is the Lagrange multiplier of the total; soft moves it toward zero by the threshold. At a low level all
-    cells are empty. Every cell begins to fill, rests at its estimate, and rises again, so that the total is piecewise
-    linear in the level: sorted, its kinks tell where it is what it must be.
+    The level is the Lagrange multiplier of the total; soft moves it toward zero by the threshold. Every cell begins to
+    fill, rests at its estimate, and rises again, so that the total is piecewise linear in the level: sorted, its kinks
+    tell where it is what it must be.
     """
     begins = -threshold - np.maximum(estimate, 0) / slope
     rises = threshold - np.minimum(estimate, 0) / slope
@@ -79,7 +63,7 @@ def _filled(estimate: FloatArray, threshold: FloatArray, slope: FloatArray, tota
 
 
 def _cheapest_moved(estimate: FloatArray, precision: FloatArray) -> FloatArray:
-    """Empty the cells with the least weight until the rest is below one, then give the last ones what is missing."""
+    """Empty the cells with the least weight until the rest is below one; give the last what is missing."""
     positive = np.maximum(estimate, 0)
     _, place = np.unique(precision, return_inverse=True)
     held = np.bincount(place, weights=positive)

@@ -19,23 +19,13 @@ from ldpstats.estimation.rare import OwnReports
 def unbiased(blocks: Sequence[Block]) -> Estimate:
     """Invert a single block that asks for the cells; pool anything else with weights from the designs alone.
 
-    Blocks of truth or fake are weighed by n_b p_b², whatever their fakes are: this stays unbiased when fakes follow
-    the reports of earlier blocks, as long as p does not.
+    Blocks of truth or fake are weighed by n_b p_b², whatever their fakes are: this stays unbiased when fakes follow the
+    reports of earlier blocks, as long as p does not.
 
     Parameters
     ----------
     blocks : sequence of Block
         Blocks of one table, with reports.
-
-    Examples
-    --------
-    Four answers of which half are true, the others "a" or "b" at random:
-
-    >>> from ldpstats.noise import MultinomialNoise, Tally, TruthOrFake
-    >>> from ldpstats.questions import Question
-    >>> noise = MultinomialNoise(TruthOrFake(0.5, (0.5, 0.5)))
-    >>> unbiased([Block(Question(("letter",), (2,), (0, 1)), Tally(noise, [3, 1], 4))]).estimate
-    array([1., 0.])
     """
     if len(blocks) == 1 and blocks[0].question.is_bijection:
         return _inverted(blocks[0])
@@ -48,27 +38,12 @@ def unbiased(blocks: Sequence[Block]) -> Estimate:
 
 
 def unbiased_weights(blocks: Sequence[Block]) -> list[FloatArray]:
-    """Return what the `unbiased` estimate multiplies the proportions of every block by, shape (cells, outputs).
-
-    Parameters
-    ----------
-    blocks : sequence of Block
-        Blocks of one table, with reports.
-
-    Examples
-    --------
-    >>> from ldpstats.noise import MultinomialNoise, Tally, TruthOrFake
-    >>> from ldpstats.questions import Question
-    >>> asked, noise = Question(("letter",), (2,), (0, 1)), MultinomialNoise(TruthOrFake(0.5, (0.5, 0.5)))
-    >>> unbiased_weights([Block(asked, Tally(noise, [3, 1], 4))])
-    [array([[2., 0.],
-           [0., 2.]])]
-    """
+    """Return what the `unbiased` estimate multiplies the proportions of every block by, shape (cells, outputs)."""
     return UnbiasedPooling(blocks).operators
 
 
 class UnbiasedPooling(LinearPooling):
-    """What `unbiased` does, for other tallies of the same blocks and at any frequencies.
+    """The `unbiased` estimate, for other tallies of the same blocks and at any frequencies.
 
     The inversion of a channel need not be its least squares: the estimates of Hadamard response are not.
     """
@@ -95,20 +70,6 @@ def closed_form(blocks: Sequence[Block]) -> Estimate:
     that is small beside the standard error.) For the same reason the covariance is, on average,
     Σ n_b (diag μ_b − μ_b μ_bᵀ) / (Σ n_b p_b)². Its estimate is divided by 1 − Σ n_b p_b² / (Σ n_b p_b)²
     (for one block: multiplied by n / (n - 1)), which makes it unbiased where the T_b were fixed beforehand.
-
-    Parameters
-    ----------
-    blocks : sequence of Block
-        Truth-or-fake blocks that ask for the cells.
-
-    Examples
-    --------
-    >>> from ldpstats.noise import MultinomialNoise, Tally, TruthOrFake
-    >>> from ldpstats.questions import Question
-    >>> first, second = (MultinomialNoise(TruthOrFake(0.5, fake)) for fake in ((0.5, 0.5), (0.75, 0.25)))
-    >>> asked = Question(("letter",), (2,), (0, 1))
-    >>> closed_form([Block(asked, Tally(first, [5, 3], 8)), Block(asked, Tally(second, [6, 2], 8))]).estimate
-    array([0.75, 0.25])
     """
     stack = _about_the_cells(blocks, "closed form")
     return _pooled_truths(stack, np.ones_like(stack.truth))
@@ -117,8 +78,8 @@ def closed_form(blocks: Sequence[Block]) -> Estimate:
 def _pooled_truths(stack: TruthOrFakeStack, weights: FloatArray) -> Estimate:
     """Divide the true answers, so weighted, by the number that was to be expected.
 
-    The plug-in covariance is too small by the share Σ w² n p² / (Σ w n p)² of itself, because the estimate is in it.
-    A negative estimate can make a report's probability negative in some block; it is taken for that of half a truthful
+    The plug-in covariance is too small by the share Σ w² n p² / (Σ w n p)² of itself, because the estimate is in it. A
+    negative estimate can make a report's probability negative in some block; it is taken for that of half a truthful
     respondent, lest a cell that shows less than nothing be given no variance.
     """
     expected, n = float((weights * stack.n * stack.truth).sum()), int(stack.n.sum())
@@ -136,22 +97,12 @@ def two_blocks(blocks: Sequence[Block]) -> Estimate:
     """Average what the last two blocks say, each inverted by itself (Imran & Meo 2024, Section 5 and Eq. 4).
 
     It is the paper's estimate, for comparison. It is unbiased but does not converge: the blocks before count for
-    nothing, so that its variance stays what two blocks have, however many there are. A last block with fewer
-    reports than any other is still open, and left out.
+    nothing, so that its variance stays what two blocks have, however many there are.
 
     Parameters
     ----------
     blocks : sequence of Block
         Truth-or-fake blocks that ask for the cells, in the order of collection.
-
-    Examples
-    --------
-    >>> from ldpstats.noise import MultinomialNoise, Tally, TruthOrFake
-    >>> from ldpstats.questions import Question
-    >>> asked, noise = Question(("letter",), (2,), (0, 1)), MultinomialNoise(TruthOrFake(0.5, (0.5, 0.5)))
-    >>> found = two_blocks([Block(asked, Tally(noise, counts, 8)) for counts in ([8, 0], [5, 3], [4, 4])])
-    >>> found.estimate, found.n
-    (array([0.625, 0.375]), 16)
     """
     _about_the_cells(blocks, "two blocks")
     if len(blocks) < 2:
@@ -169,11 +120,6 @@ def full_blocks(blocks: Sequence[Block]) -> Sequence[Block]:
 
     All others must be about of one size (late reports make some a little larger): merged collections have open blocks
     among them, and common first ones.
-
-    Parameters
-    ----------
-    blocks : sequence of Block
-        In the order of collection.
     """
     sizes = [block.n for block in blocks[:-1]]
     if sizes and max(sizes) >= 2 * min(sizes):
@@ -186,18 +132,12 @@ def full_blocks(blocks: Sequence[Block]) -> Sequence[Block]:
 
 
 def last_two(blocks: Sequence[Block]) -> Sequence[Block]:
-    """Return the last two blocks that are full; if there are two at all, these.
-
-    Parameters
-    ----------
-    blocks : sequence of Block
-        In the order of collection.
-    """
+    """Return the last two blocks that are full; if there are but two, these."""
     return (full_blocks(blocks) if len(blocks) > 2 else blocks)[-2:]
 
 
 def steady_covariance(blocks: Sequence[Block], found: Estimate) -> FloatArray:
-    """Return the covariance of an unbiased estimate at the nearest shares that answers can have, with n - 1 for n."""
+    """Return the covariance of an unbiased estimate at the nearest proper shares, with n - 1 for n."""
     shares_at = steadied(found)
     if len(blocks) == 1 and blocks[0].question.is_bijection:
         answers = blocks[0].question.answer_frequencies(shares_at)
@@ -214,7 +154,6 @@ def steady_covariance(blocks: Sequence[Block], found: Estimate) -> FloatArray:
 
 
 def _inverted(block: Block) -> Estimate:
-    """Invert a block that has an answer of its own for every cell."""
     answers = invert(block.tally)
     return answers if block.question.is_identity else answers.in_order(np.asarray(block.question.classes))
 
