@@ -65,7 +65,6 @@ _OF_TALLIES: tuple[Callable[[Factory], None], ...] = (
 
 
 def _of_the_finest_tally(check: Callable[[Factory], None]) -> Callable[[Factory], None]:
-    """Return the same check of the finest tally of a mechanism."""
 
     @wraps(check)
     def checked(make: Factory) -> None:
@@ -79,14 +78,12 @@ FINEST_CHECKS: tuple[Callable[[Factory], None], ...] = tuple(map(_of_the_finest_
 
 
 def checks_of(make: Factory) -> tuple[Callable[[Any], None], ...]:
-    """Return the checks of a mechanism, given as a function of k and ε.
-
-    Longitudinal ones have some more, and those that have a finer tally than their own.
+    """Return the checks of a mechanism, with further ones if it is longitudinal or has a finer tally than its own.
 
     Parameters
     ----------
     make : callable
-        A mechanism, as a function of k and epsilon: a class, for example.
+        The mechanism as a function of k and epsilon, such as its class.
     """
     made = [requirements.made(make, k, 0.5) for k in (2, 5)]
     memory = MEMO_CHECKS if made[0].longitudinal else ()
@@ -94,12 +91,12 @@ def checks_of(make: Factory) -> tuple[Callable[[Any], None], ...]:
 
 
 def check_named(name: str) -> Callable[[Any], None]:
-    """Return one check: a function of a function of k and ε.
+    """Return a check, which takes the mechanism as a function of k and epsilon.
 
     Parameters
     ----------
     name : str
-        The check's name, such as "privacy_is_exact".
+        Such as "privacy_is_exact".
     """
     return next(check for check in (*CHECKS, *MEMO_CHECKS, *FINEST_CHECKS) if check.__name__ == name)
 

@@ -49,7 +49,7 @@ _ALTERED = 60
 
 
 def privacy_is_exact(make: Factory) -> None:
-    """Enumerate the sampler: its worst-case ratio is the one claimed, never above e^ε, and hardly below."""
+    """The enumerated worst-case ratio of the sampler is the one claimed, at most e^ε, and its level hardly below ε."""
     for mechanism, channel in enumerated(make, *SMALL, (9, 1.0), *((3, epsilon) for epsilon in EPSILONS)):
         exact = worst_ratio(channel)
         require(exact is not None, f"{mechanism}: a report gives a value away with certainty")
@@ -108,7 +108,7 @@ def reports_of_several_respondents_are_independent(make: Factory) -> None:
 
 
 def estimates_are_unbiased(make: Factory) -> None:
-    """Averaged over the exact channel, the estimate from one report is the truth, for every truth."""
+    """Averaged over the exact channel, the estimate from one report is the true value."""
     for mechanism, channel in enumerated(make):
         together: dict[bytes, tuple[Reports, list[Fraction]]] = {}
         for report in set().union(*channel):
@@ -184,10 +184,7 @@ def likelihoods_are_exact(make: Factory) -> None:
 
 
 def score_and_information_are_exact(make: Factory) -> None:
-    """The score at some frequencies has, on contrasts, the mean that other frequencies give it and its own information.
-
-    Under frequencies f + d the score at f has mean J d, and under f its covariance is J, per report.
-    """
+    """Per report and on contrasts, the score at f has covariance J under f, and mean J d under f + d."""
     for mechanism, _ in enumerated(make):
         k, noise = mechanism.k, mechanism.noise
         tallies = exact_tallies(mechanism)
@@ -231,7 +228,7 @@ def tallies_merge(make: Factory) -> None:
 
 
 def aggregate_simulation_has_the_law_of_the_reports(make: Factory) -> None:
-    """Tallies drawn at the level of counts, of known or random respondents, have the exact law of counted reports."""
+    """Tallies simulated at the level of counts, for known or random values, have the exact law of counted reports."""
     for mechanism, _ in enumerated(make, (2, 1.0), (3, 0.5), (5, 0.5)):
         k, single = mechanism.k, exact_tallies(mechanism)
         frequencies = np.arange(1, k + 1) * 2.0 / (k * (k + 1))
@@ -247,12 +244,12 @@ def aggregate_simulation_has_the_law_of_the_reports(make: Factory) -> None:
 
 
 def _respondents(outcomes: int) -> int:
-    """Return how many respondents with so many outcomes each can be taken together, from 1 to 3."""
+    """Return how many respondents, from 1 to 3, can be enumerated together if each has so many outcomes."""
     return max(n for n in (1, 2, 3) if n == 1 or outcomes**n <= _MOST_OUTCOMES)
 
 
 def possible_reports_are_those_that_are_sent(make: Factory) -> None:
-    """A report is possible if and only if the sampler sends it: those that differ from sent ones in one number."""
+    """Sent reports are possible, and those that differ from one in a single number only if they are sent, too."""
     for mechanism, channel in enumerated(make, (2, 1.0), (3, 0.5), (5, 2.0)):
         sent = set().union(*channel)
         limits = np.iinfo(mechanism.report_format.dtype)
@@ -273,7 +270,7 @@ def possible_reports_are_those_that_are_sent(make: Factory) -> None:
 
 
 def parameters_tell_mechanisms_apart(make: Factory) -> None:
-    """Mechanisms are equal just if their parameters are, and these survive being written down and pickled."""
+    """Mechanisms are equal exactly if their parameters are, and these survive saving and pickling."""
     mechanism = made(make, 5, 0.1234567890123456)
     parameters = mechanism.to_dict()
     written = json.dumps(parameters)

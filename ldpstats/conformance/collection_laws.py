@@ -45,7 +45,7 @@ class CollectionDraws(ScriptedDraws):
         self._ordered = False
 
     def uniform(self, bound: int, shape: Shape) -> NDArray[np.int64]:
-        """Follow the script for uniform integers; sort keys, which come in two halves, are one of all orders."""
+        """Follow the script for uniform integers; sort keys, which come in halves, are one draw among all orders."""
         if bound < _KEYS:
             return super().uniform(bound, shape)
         count = int(np.prod(shape, dtype=np.int64))
@@ -57,14 +57,9 @@ class CollectionDraws(ScriptedDraws):
 
 
 def law_of_run(run: Callable[[], Hashable], most: int = MOST_COURSES) -> CollectionLaw:
-    """Return the exact law of what a call returns that takes all its chance from `client_draws`.
+    """Return the exact law of what a call returns, which must take all its chance from `client_draws`.
 
-    Parameters
-    ----------
-    run : callable
-        Made once for every course of its draws.
-    most : int
-        How many courses there may be.
+    It is called once for every course of its draws, of which there may be `most`.
     """
     law: CollectionLaw = defaultdict(Fraction)
 
@@ -82,7 +77,7 @@ def law_of_run(run: Callable[[], Hashable], most: int = MOST_COURSES) -> Collect
 
 
 def without_generators() -> AbstractContextManager[object]:
-    """Refuse random numbers that are not from the operating system's secure source, as long as the context lasts."""
+    """Context in which `default_rng` raises: chance must come from the operating system's secure source."""
     insecure = ConformanceError("without a seed, chance comes from a generator that is not secure")
     return patch("numpy.random.default_rng", side_effect=insecure)
 
@@ -93,31 +88,20 @@ Sent: TypeAlias = tuple[tuple[Any, ...], ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OneRespondent:
-    """The exact law of all rows that one respondent sends, for every record, and the tables of every outcome.
-
-    Parameters
-    ----------
-    protocol : LocalProtocol
-    records : array
-        The codes of all records.
-    laws : list
-        The law of the rows of each record.
-    tables : dict
-        What each outcome is counted as.
-    """
+    """Exact law of the rows that one respondent sends, for every record."""
 
     protocol: LocalProtocol
-    records: NDArray[np.int64]
-    laws: list[CollectionLaw]
-    tables: dict[Hashable, TableSet]
+    records: NDArray[np.int64]  # a row of codes each
+    laws: list[CollectionLaw]  # of the rows, for each record
+    tables: dict[Hashable, TableSet]  # of every outcome
 
     @property
     def some(self) -> TableSet:
-        """The tables of one outcome, for what all of them have in common."""
+        """Tables of any one outcome, for what those of all outcomes share."""
         return next(iter(self.tables.values()))
 
     def seen_through(self, shown: Callable[[Any], Hashable]) -> list[CollectionLaw]:
-        """Return the laws of something that is shown by what is sent."""
+        """Return the laws, for each record, of a function of what is sent."""
         merged: list[CollectionLaw] = []
         for law in self.laws:
             seen: CollectionLaw = defaultdict(Fraction)
@@ -129,13 +113,7 @@ class OneRespondent:
 
 @lru_cache(maxsize=4)
 def one_respondent(make: Make) -> OneRespondent:
-    """Enumerate what one respondent of a protocol sends.
-
-    Parameters
-    ----------
-    make : callable
-        A protocol, given its domain and level.
-    """
+    """Enumerate what one respondent sends; `make` gives a protocol by domain and level."""
     protocol = make(TINY, LEVEL)
     domain = protocol.domain
     records = np.array(list(product(*map(range, domain.shape))))
@@ -162,7 +140,7 @@ def sent_rows(rows: pd.DataFrame, *left_out: str) -> Sent:
 
 
 def people(protocol: LocalProtocol, n: int) -> pd.DataFrame:
-    """Return respondents of whom the first two differ in everything; later categories are rarer than early ones."""
+    """Return respondents: the first two differ in every answer, and later categories are rarer than early ones."""
     rng, shape = np.random.default_rng(n), protocol.domain.shape
     codes = (rng.random((n, len(shape))) ** 2 * shape).astype(np.int64)
     codes[:2] = np.arange(n)[:2, None]
@@ -170,7 +148,7 @@ def people(protocol: LocalProtocol, n: int) -> pd.DataFrame:
 
 
 def tallies(tables: TableSet) -> tuple[Hashable, ...]:
-    """Return all that a set of tables counted."""
+    """Return, for every table and block, the number of reports and the counts."""
     return tuple(tuple((block.n, *block.tally.counts.tolist()) for block in table.blocks) for table in tables)
 
 
@@ -183,7 +161,7 @@ def joint_counts(domain: Domain, frame: pd.DataFrame) -> NDArray[np.int64]:
 def ways_to_collect(
     protocol: LocalProtocol, frame: pd.DataFrame, rng: np.random.Generator
 ) -> dict[str, Callable[[], TableSet]]:
-    """Return calls that collect from the same respondents, in each of the ways in which tables come about."""
+    """Return calls that make tables of the same respondents in every way that there is."""
     joint = joint_counts(protocol.domain, frame)
     return {
         "collect": lambda: protocol.collect(frame, rng),

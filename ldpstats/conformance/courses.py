@@ -25,15 +25,15 @@ _MOST_SETS = 1 << 12
 
 
 class TooManyCoursesError(Exception):
-    """A sampler takes too many courses for an enumeration."""
+    """Error of a sampler whose draws have too many courses to enumerate."""
 
 
 class NotOneByOneError(Exception):
-    """A sampler does not ask for the same draws for every respondent of a batch."""
+    """Error of a sampler that does not make the same draws for every respondent of a batch."""
 
 
 class BranchedDraws(ABC):
-    """Draws that an enumeration follows: all of them are draws among a few outcomes with given weights."""
+    """Draws that an enumeration follows: each is one among few outcomes with whole weights."""
 
     def bernoulli(self, numerator: int, shape: Shape) -> BoolArray:
         """Branch on independent booleans."""
@@ -66,9 +66,8 @@ class BranchedDraws(ABC):
 class CourseDraws(BranchedDraws):
     """Draws for a batch of one value: respondent i takes the i-th course through the draws that are asked for.
 
-    A course is a number in mixed radix, a digit for each draw. Its exact weight is one of a few products, because
-    draws have few different weights; so respondents are told apart by product, and only these are whole numbers of
-    any size.
+    A course is a number in mixed radix, a digit for each draw. Its exact weight is one of a few products, since draws
+    have few different weights: respondents are told apart by product, and only products are whole numbers of any size.
     """
 
     def __init__(self, count: int, most: int, seeds: Seeds, *, simulated: bool = True) -> None:
@@ -80,12 +79,12 @@ class CourseDraws(BranchedDraws):
         self._count, self._most, self._seeds = count, most, seeds
 
     def uniform(self, bound: int, shape: Shape) -> NDArray[np.int64]:
-        """Branch on uniform integers, of which there may be too many to list."""
+        """Branch on uniform integers, unless there are too many."""
         self._refuse_beyond(bound)
         return super().uniform(bound, shape)
 
     def respond(self, values: NDArray[np.int64], k: int, truth: int) -> NDArray[np.int64]:
-        """Branch on randomized responses, of which there may be too many to list."""
+        """Branch on randomized responses, unless there are too many."""
         self._refuse_beyond(k)
         return super().respond(values, k, truth)
 
@@ -127,7 +126,6 @@ class CourseDraws(BranchedDraws):
         return drawn.reshape(rows, *rest)
 
     def _weigh(self, weights: list[int], digit: NDArray[np.int64]) -> None:
-        """Multiply every respondent's weight by that of her digit."""
         distinct = {weight: number for number, weight in enumerate(dict.fromkeys(weights))}
         kind = np.array([distinct[weight] for weight in weights])[digit]
         places: dict[int, int] = {}
@@ -140,7 +138,7 @@ class CourseDraws(BranchedDraws):
             raise TooManyCoursesError
 
     def law(self, reports: NDArray[Any]) -> Law:
-        """Return the exact law of the reports that the courses led to, keyed by their bytes."""
+        """Return the exact law of the reports, keyed by their bytes."""
         distinct, inverse = np.unique(reports, axis=0 if reports.ndim > 1 else None, return_inverse=True)
         pairs = inverse.ravel() * len(self.products) + self.product_of
         present, counts = np.unique(pairs, return_counts=True)
@@ -162,7 +160,7 @@ def law_of_courses(
     *,
     simulated: bool = True,
 ) -> Law:
-    """Return the exact law of what a sampler returns for each of a number of respondents with the same value.
+    """Return the exact law of a report, given a sampler for so many respondents with the same value.
 
     The first run, of one respondent, counts the courses; the second has a respondent for each of them.
     """

@@ -25,10 +25,7 @@ MOST_COURSES = 20_000
 
 
 class ScriptedDraws(BranchedDraws):
-    """Draws that follow a script of outcomes and take the first possible outcome where it ends.
-
-    The sampler under test cannot tell it from chance: it asks for the same operations.
-    """
+    """Draws that follow a script of outcomes, and take the first possible outcome where it ends."""
 
     simulated = True
 
@@ -40,7 +37,7 @@ class ScriptedDraws(BranchedDraws):
 
     @property
     def probability(self) -> Fraction:
-        """The exact probability of this run."""
+        """Exact probability of this run."""
         weight = prod(weights[outcome] for outcome, (weights, _) in zip(self.taken, self.choices, strict=True))
         return Fraction(weight, prod(total for _, total in self.choices))
 
@@ -55,10 +52,7 @@ class ScriptedDraws(BranchedDraws):
         return np.array(rows, dtype=np.int64).reshape(-1, size)
 
     def hash_seeds(self, count: int, k: int, symbols: int) -> NDArray[np.uint64]:
-        """Follow the script for hash functions: one seed stands for each of the maps from values to symbols.
-
-        So the law is that of ideal hashing, in which all maps are equally likely.
-        """
+        """Follow the script for ideal hashing: one seed for each of the equally likely maps from values to symbols."""
         seeds = seeds_of_all_maps(k, symbols)
         return seeds[self.uniform(len(seeds), count)]
 
@@ -112,9 +106,9 @@ def _law(sampler: Callable[[ScriptedDraws], NDArray[Any]], dtype: np.dtype[Any],
 
 
 def exact_channel(mechanism: Mechanism) -> list[Law]:
-    """Return the exact law of one report for each of the k values, as the sampler implements it.
+    """Return the exact law of one report for each of the k values, by enumerating the sampler.
 
-    Reports that name a hash function stand for all functions that send the values to the same symbols.
+    A report with a hash function stands for all functions that send the values to the same symbols.
 
     Parameters
     ----------
@@ -143,8 +137,7 @@ def law_of_one(mechanism: Mechanism, value: int) -> Law:
 def law_one_by_one(mechanism: Mechanism, sampler: Callable[[int, Any], NDArray[Any]]) -> Law:
     """Return the exact law of a row, given a sampler of so many independent rows.
 
-    One batch has it all, if the sampler makes the same draws for every row. Else it is run for a single row, once
-    for every course of its draws.
+    One batch gives it if the sampler makes the same draws for every row; else single rows, one for every course.
     """
     dtype = mechanism.report_format.dtype
     try:
@@ -154,7 +147,7 @@ def law_one_by_one(mechanism: Mechanism, sampler: Callable[[int, Any], NDArray[A
 
 
 def representatives(mechanism: Mechanism, reports: NDArray[Any]) -> NDArray[Any]:
-    """Return reports that an enumeration knows: hash functions give way to those that stand for the same map."""
+    """Replace hash functions in reports by those that stand for the same map in an enumeration."""
     symbols = mechanism.hash_symbols
     if symbols is None:
         return reports
@@ -166,7 +159,7 @@ def representatives(mechanism: Mechanism, reports: NDArray[Any]) -> NDArray[Any]
 
 @lru_cache(maxsize=32)
 def seeds_of_all_maps(k: int, symbols: int) -> NDArray[np.uint64]:
-    """Return seeds of hash functions, one for each of the maps from k values to symbols."""
+    """Return a seed of a hash function for each of the maps from k values to symbols."""
     if symbols**k > MOST_COURSES:
         raise TooManyCoursesError
     rng = np.random.default_rng(0)

@@ -25,7 +25,7 @@ _STD_ERRORS, _STD_ERRORS_OF_BYTES = 3.0, 5.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample:
-    """Reports whose values are known."""
+    """Reports with their true values."""
 
     mechanism: Mechanism
     values: NDArray[np.int64]
@@ -41,7 +41,7 @@ class Sample:
 
     @property
     def bytes(self) -> NDArray[np.uint8]:
-        """The reports as they are stored, a row each."""
+        """Stored bytes of the reports, a row each."""
         return np.ascontiguousarray(self.reports).view(np.uint8).reshape(len(self.reports), -1)
 
     def log_likelihoods(self, values: Sequence[int]) -> FloatArray:
@@ -61,27 +61,27 @@ class Sample:
 
 
 class Event(Protocol):
-    """Something that a report does or does not, and that seems likelier under a value than under its rival."""
+    """Property of a report that seems likelier under a value than under its rival."""
 
     @property
     def value(self) -> int:
-        """The value under which it is likelier."""
+        """Value under which it is likelier."""
 
     @property
     def rival(self) -> int:
-        """The other value."""
+        """Value under which it is rarer."""
 
     @property
     def level(self) -> float:
-        """A conservative estimate of the level that it shows."""
+        """Conservative estimate of the level that it shows."""
 
     def happened(self, sample: Sample) -> BoolArray:
-        """Say which reports do it."""
+        """Mask of the reports that have it."""
 
 
 @dataclass(frozen=True, slots=True)
 class _LikelihoodRatioEvent:
-    """A report favours the value over its rival by so much, in the mechanism's own eyes."""
+    """Event that the mechanism's own log-likelihood ratio of a report is at least `log_odds`."""
 
     value: int
     rival: int
@@ -101,7 +101,7 @@ class _LikelihoodRatioEvent:
 
 @dataclass(frozen=True, slots=True)
 class _ByteEvent:
-    """A stored report has a certain byte at a certain place."""
+    """Event that a stored report has a certain byte in a certain place."""
 
     value: int
     rival: int
@@ -124,7 +124,7 @@ def best_event(sample: Sample) -> Event:
 
 
 def level_of(event: Event, sample: Sample, confidence: float) -> tuple[float, EventFrequencies]:
-    """Return the level that the event shows in a sample that did not choose it, and how often it happened there."""
+    """Return the level that an event shows in a sample that did not choose it, and how often it happened there."""
     happened = event.happened(sample)
     own, rival = (happened[sample.values == value] for value in (event.value, event.rival))
     outcome = EventFrequencies(int(own.sum()), own.size, int(rival.sum()), rival.size)
@@ -141,10 +141,9 @@ class EventFrequencies:
     rival_n: int
 
     def power(self, level: float, claimed: float, confidence: float) -> float:
-        """Return how likely so many reports show more than `claimed`, if the event's probabilities had this log-ratio.
+        """Return how likely so many reports show more than `claimed`, if `level` is the log-ratio of the probabilities.
 
-        Together the two are taken to be as large as they were seen, and neither above 1. The sum over all outcomes
-        is exact but for those beyond nine standard deviations.
+        Their sum is taken as seen, and neither is above 1. All outcomes within nine standard deviations are added up.
         """
         from scipy.special import betaincinv
         from scipy.stats import binom
@@ -164,27 +163,14 @@ class EventFrequencies:
 
 
 def _range(n: int, probability: float) -> NDArray[np.int64]:
-    """Return the outcomes of a binomial draw within nine standard deviations, and some more."""
     spread = 9 * math.sqrt(n * probability * (1 - probability)) + 40
     return np.arange(max(0, math.floor(n * probability - spread)), min(n, math.ceil(n * probability + spread)) + 1)
 
 
 def level_shown(hits: int, n: int, rival_hits: int, rival_n: int, confidence: float) -> float:
-    """Return a number, at least 0, that is not above ln(p / q) with `confidence`.
+    """Return a lower confidence bound of ln(p / q), at least 0, from binomial samples of p and, as the rival's, of q.
 
-    Parameters
-    ----------
-    hits, n : int
-        How often an event of probability p happened, in so many independent trials.
-    rival_hits, rival_n : int
-        The same for the probability q.
-    confidence : float
-        What it lacks to 1 goes half to the Clopper-Pearson bound of p from below, half to that of q from above.
-
-    Examples
-    --------
-    >>> round(level_shown(300, 1000, 100, 1000, confidence=0.99), 2)
-    0.73
+    What `confidence` lacks to 1 goes half to the Clopper-Pearson bound of p from below, half to that of q from above.
     """
     from scipy.special import betaincinv
 
@@ -197,7 +183,7 @@ def level_shown(hits: int, n: int, rival_hits: int, rival_n: int, confidence: fl
 
 
 def _likelihood_events(sample: Sample) -> Iterator[_LikelihoodRatioEvent]:
-    """Find the best threshold of the log-likelihood ratio, for each two values."""
+    """Yield, for each two values, the event with the best threshold of the log-likelihood ratio."""
     values = np.unique(sample.values).tolist()
     found = sample.log_likelihoods(values)
     rows = {value: found[sample.values == value] for value in values}
@@ -214,7 +200,7 @@ def _likelihood_events(sample: Sample) -> Iterator[_LikelihoodRatioEvent]:
 
 
 def _byte_events(sample: Sample) -> Iterator[_ByteEvent]:
-    """Find the best byte at any place, for each two values."""
+    """Yield, for each two values, the event of the best byte in any place."""
     values = np.unique(sample.values).tolist()
     rows = {value: np.ascontiguousarray(sample.bytes[sample.values == value].T) for value in values}
     counts = {value: np.stack([np.bincount(one, minlength=256) for one in rows[value]]) for value in values}
@@ -229,6 +215,6 @@ def _byte_events(sample: Sample) -> Iterator[_ByteEvent]:
 def _conservative_level(
     hits: NDArray[Any], n: int, rival_hits: NDArray[Any], rival_n: int, std_errors: float
 ) -> FloatArray:
-    """Return the estimate of ln(p / q), less so many standard errors."""
+    """Return the estimate of ln(p / q) less so many standard errors."""
     own, other = hits + 0.5, rival_hits + 0.5
     return np.log(own / n) - np.log(other / rival_n) - std_errors * np.sqrt(1 / own + 1 / other)

@@ -31,7 +31,7 @@ def some_values(k: int) -> list[int]:
 
 
 def large_alphabets_are_exact(make: Factory) -> None:
-    """Enumerate reports about the values 0, 1, k/2 and k - 1 where these fit: their ratios, likelihoods and means."""
+    """Where they fit, enumerated reports about 0, 1, k/2 and k - 1 have the claimed ratio, likelihoods and means."""
     for k, epsilon in _LARGE:
         mechanism = made(make, k, epsilon)
         try:
@@ -70,7 +70,7 @@ def _has_these_likelihoods(mechanism: Mechanism, laws: dict[int, Law], reports: 
 
 
 def _has_these_means(mechanism: Mechanism, laws: dict[int, Law]) -> None:
-    """Compare the mean tally of a report with the noise model's, and its estimate with the truth."""
+    """Compare the mean tally of a report about each value with the noise model's."""
     noise, reports = mechanism.noise, sorted(set().union(*laws.values()))
     if mechanism.hash_symbols is not None or len(reports) * noise.outputs > _MOST_ENTRIES:
         return  # a few functions do not stand for all
@@ -82,7 +82,7 @@ def _has_these_means(mechanism: Mechanism, laws: dict[int, Law]) -> None:
 
 
 def large_reports_tell_no_more_than_claimed(make: Factory) -> None:
-    """No likelihood and no byte of a report, of 300 values or 1000, tells two values apart better than claimed."""
+    """No likelihood ratio and no byte of reports about 300 or 1000 values shows a level above the claimed one."""
     for k, epsilon, n in ((300, 1.0, 8_000), (1000, 1.0, 1_000)):
         mechanism = made(make, k, epsilon)
         values = some_values(mechanism.k)
@@ -94,7 +94,7 @@ def large_reports_tell_no_more_than_claimed(make: Factory) -> None:
 
 
 def large_likelihoods_are_proper(make: Factory) -> None:
-    """Likelihoods of 300 values stay within the claimed level, and their ratios to the true value's have the mean 1."""
+    """Likelihood ratios of 300 values stay within the claimed level, and have the mean 1 under the true value."""
     mechanism, n = made(make, 300, 1.0), 3_000
     claimed = strict_epsilon(mechanism.likelihood_ratio())
     for value in some_values(mechanism.k):
@@ -110,7 +110,7 @@ def large_likelihoods_are_proper(make: Factory) -> None:
 
 
 def large_tallies_add_up(make: Factory) -> None:
-    """Counts of reports about 300 values are the sum of what single reports contribute, and vary as claimed."""
+    """Counts of reports about 300 values are the sum of single contributions, and vary as claimed."""
     mechanism, n = made(make, 300, 1.0), 700
     values = np.arange(n) % mechanism.k
     reports = mechanism.privatize(values, rng=90).data

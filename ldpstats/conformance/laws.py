@@ -35,7 +35,7 @@ def law_of_tally(respondents: list[list[tuple[FloatArray, float]]]) -> dict[byte
 
 
 def doubles(law: Law) -> dict[bytes, float]:
-    """Return a law with doubles for its probabilities."""
+    """Convert the probabilities of a law to doubles."""
     return {report: float(probability) for report, probability in law.items()}
 
 
@@ -63,10 +63,10 @@ def row_numbers(rows: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def fit_pvalue(seen: Mapping[Observed, int], law: Mapping[Observed, float]) -> float:
-    """Bound a p-value of what was seen against an exact law: 0 if something impossible was seen, 1 if all is certain.
+    """Bound a goodness-of-fit p-value against an exact law: 0 if something impossible was seen, 1 if all is certain.
 
-    The bound holds for samples of any size, also far out, where Pearson's χ² promises too much: it adds up the exact
-    two-sided binomial tails of all outcomes, and of all together that are expected fewer than ten times.
+    It holds for samples of any size, also far out, where Pearson's χ² promises too much: the exact two-sided binomial
+    tails of all outcomes, and of all together that are expected fewer than ten times, are added up.
     """
     from scipy.stats import binom
 
@@ -82,7 +82,7 @@ def fit_pvalue(seen: Mapping[Observed, int], law: Mapping[Observed, float]) -> f
 
 
 def fit_pvalue_of(places: NDArray[np.int64], law: FloatArray) -> float:
-    """Bound the p-value of outcomes that are given by number; a negative number was impossible."""
+    """Bound the goodness-of-fit p-value of outcomes given by number; negative ones are impossible."""
     if places.size and places.min() < 0:
         return 0.0
     seen = np.bincount(places, minlength=law.size)
@@ -93,22 +93,14 @@ def fit_pvalue_of(places: NDArray[np.int64], law: FloatArray) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CodedChannel:
-    """An exact channel whose outcomes are numbers, so that millions of reports are compared at once.
+    """Exact channel whose outcomes are numbered, so that millions of reports are compared at once."""
 
-    Parameters
-    ----------
-    laws : array, shape (values, outcomes)
-        The probabilities.
-    places : callable
-        The outcome of every report of an array; -1 where the channel has none such.
-    """
-
-    laws: FloatArray
-    places: Callable[[NDArray[Any]], NDArray[np.int64]]
+    laws: FloatArray  # probabilities, shape (values, outcomes)
+    places: Callable[[NDArray[Any]], NDArray[np.int64]]  # outcomes of an array of reports; -1 for impossible ones
 
     @classmethod
     def of(cls, mechanism: Mechanism) -> CodedChannel:
-        """Return the exact channel of a mechanism."""
+        """Number the outcomes of a mechanism's exact channel."""
         channel = exact_channel(mechanism)
         support = sorted(set().union(*channel))
         laws = np.array([[float(law.get(report, 0)) for report in support] for law in channel])
@@ -125,11 +117,11 @@ class CodedChannel:
 
     @property
     def outcomes(self) -> int:
-        """How many outcomes there are."""
+        """Number of outcomes."""
         return int(self.laws.shape[1])
 
     def by_likelihood_ratio(self) -> CodedChannel:
-        """Return the sufficient statistic for the first two values: outcomes with the same likelihood ratio are one."""
+        """Merge outcomes with the same likelihood ratio: the sufficient statistic for the first two values."""
         with np.errstate(divide="ignore"):
             ratios = np.log(self.laws[0]) - np.log(self.laws[1])
         distinct, kind = np.unique(ratios.round(9), return_inverse=True)
@@ -139,7 +131,7 @@ class CodedChannel:
 
 
 def _words(rows: NDArray[Any]) -> NDArray[np.uint64]:
-    """Return rows as few words each, of the same bytes."""
+    """Return the bytes of rows as few words of 64 bits each."""
     flat = np.ascontiguousarray(rows).view(np.uint8).reshape(len(rows), -1)
     padded = np.zeros((len(rows), -(-flat.shape[1] // 8) * 8), dtype=np.uint8)
     padded[:, : flat.shape[1]] = flat

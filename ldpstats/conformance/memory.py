@@ -29,7 +29,7 @@ _FEW_COURSES = 600
 
 
 def permanent_answers_are_exact(make: Factory) -> None:
-    """The permanent answer's exact worst-case ratio is the one claimed for a lifetime, and a report's law follows."""
+    """The permanent answer has exactly the claimed lifetime ratio, and single reports follow from its law."""
     for mechanism in _longitudinal(make, *_CASES):
         permanent = [permanent_law(mechanism, value) for value in range(mechanism.k)]
         exact = worst_ratio(permanent)
@@ -50,8 +50,7 @@ def permanent_answers_are_exact(make: Factory) -> None:
 def reports_of_one_memo_share_their_permanent_answer(make: Factory, memo: type[Memo] = Memo) -> None:
     """Two reports from one memo are independent given one permanent answer, by enumerating the memo itself.
 
-    Where that takes too many courses, the reports of twenty thousand respondents are compared with the joint law
-    (exact tails, seed fixed).
+    Where that takes too many courses, 20,000 respondents are compared with the joint law (exact tails, seed fixed).
     """
     for mechanism in _longitudinal(make, (2, 1.0)):
         for value in range(mechanism.k):
@@ -67,7 +66,7 @@ def reports_of_one_memo_share_their_permanent_answer(make: Factory, memo: type[M
 
 
 def all_reports_tell_at_most_the_permanent_answer(make: Factory) -> None:
-    """The exact ratio of one, two and three reports of a permanent answer rises, and never above the lifetime's."""
+    """The exact ratio of one, two and three reports of a permanent answer rises, and stays within the lifetime's."""
     for mechanism in _longitudinal(make, (2, 1.0), (3, 2.0)):
         permanent = [permanent_law(mechanism, value) for value in range(mechanism.k)]
         most = 3 if mechanism.k == 2 else 2
@@ -90,7 +89,7 @@ def first_reports_keep_their_level(make: Factory) -> None:
 
 
 def values_of_one_class_share_a_permanent_answer_rightly(make: Factory) -> None:
-    """Further answers have the law of first ones and keep what is kept; a class's values have one law of answers."""
+    """Further permanent answers have the law and the classes of first ones; in a class all values have one law."""
     for mechanism in _longitudinal(make, (2, 1.0), (3, 0.5)):
         laws = [permanent_law(mechanism, value) for value in range(mechanism.k)]
         for first, second in product(range(mechanism.k), repeat=2):
@@ -109,7 +108,7 @@ def values_of_one_class_share_a_permanent_answer_rightly(make: Factory) -> None:
 
 
 def another_value_has_an_answer_of_its_own(make: Factory, memo: type[Memo] = Memo) -> None:
-    """What respondents send after a change of their value has its law, as the first has (exact tails, seed fixed)."""
+    """Reports after a change of value have the law of the new value (exact tails, seed fixed)."""
     for mechanism in _longitudinal(make, (2, 1.0), (3, 2.0)):
         channel, users = CodedChannel.of(mechanism), np.arange(20_000)
         kept = memo(mechanism)
@@ -131,7 +130,7 @@ def memos_draw_securely_as_from_a_seed(make: Factory, memo: type[Memo] = Memo) -
 
 
 def values_that_return_find_their_answer(make: Factory, memo: type[Memo] = Memo) -> None:
-    """A memo changes only where a respondent needs a new answer, and a restored one goes on as if never saved."""
+    """A memo changes only where a new answer is needed, and a restored one goes on as if never saved."""
     for mechanism in _longitudinal(make, (2, 1.0), (5, 1.0)):
         users, values = np.arange(40), np.arange(40) % mechanism.k
         kept = memo(mechanism)
@@ -148,7 +147,6 @@ def values_that_return_find_their_answer(make: Factory, memo: type[Memo] = Memo)
 
 
 def _longitudinal(make: Factory, *cases: tuple[int, float]) -> Iterator[Longitudinal]:
-    """Yield the mechanisms of these cases that have something to remember."""
     mechanisms = (make(k, epsilon) for k, epsilon in cases)
     return (mechanism for mechanism in mechanisms if mechanism.longitudinal)
 
@@ -189,7 +187,6 @@ def _two_reports(mechanism: Longitudinal, value: int, memo: type[Memo]) -> Calla
 
 
 def _many_pairs(mechanism: Longitudinal, value: int, memo: type[Memo]) -> NDArray[Any]:
-    """Return two reports of each of many respondents, a row each."""
     kept, users = memo(mechanism), np.arange(20_000)
     sent = [kept.reports(users, np.full(users.size, value), rng=80 + round_).data for round_ in range(2)]
     return np.concatenate([representatives(mechanism, one).reshape(users.size, -1) for one in sent], axis=1)

@@ -61,7 +61,7 @@ _STANDARD_ERRORS = 5.5
 
 
 def contract_is_satisfied(make: Make) -> None:
-    """Everything that the contract asks for is there, and says what a reader needs."""
+    """Every name of the contract is there, and the summary says levels and tables."""
     protocol = make(TINY, LEVEL)
     lacking = missing(protocol, LocalProtocol)
     require(not lacking, f"{protocol!r}: has no {', '.join(lacking)}")
@@ -78,9 +78,9 @@ def contract_is_satisfied(make: Make) -> None:
 
 
 def mechanisms_are_those_of_the_reports(make: Make) -> None:
-    """What `mechanism_for` returns for a group has the channel through which its table's first block was collected.
+    """What `mechanism_for` returns for a group has the channel of its table's first block.
 
-    A table that is put together from answers about its attributes alone has no mechanism; these have.
+    A table that is put together from answers about single attributes has no mechanism; the attributes have.
     """
     protocol = make(TINY, LEVEL)
     for table in protocol.simulate(people(protocol, 12), rng=1):
@@ -101,13 +101,13 @@ def _channel(noise: NoiseModel, k: int) -> list[Any]:
 
 
 def statement_is_that_of_everything_sent(make: Make) -> None:
-    """The stated level is that of all rows that one respondent sends, enumerated over all pairs of records."""
+    """The stated level is that of all rows of one respondent, enumerated over all pairs of records."""
     one = one_respondent(make)
     _require_levels(one, strict_epsilon(worst_ratio(one.laws)), lambda stated: stated.epsilon, "everything sent")
 
 
 def statement_of_a_table_is_that_of_what_it_counts(make: Make) -> None:
-    """The level of every group is that of what one respondent adds to its table."""
+    """The stated level of every group is that of what one respondent adds to its table."""
     one = one_respondent(make)
     for place, table in enumerate(one.some):
         laws = one.seen_through(partial(_tally_at, one, place))
@@ -128,10 +128,9 @@ def _sent(protocol: LocalProtocol, frame: pd.DataFrame) -> Any:
 
 
 def _require_levels(one: OneRespondent, exact: float, said: Callable[[PrivacyStatement], float], what: str) -> None:
-    """Compare an exact level with what protocol and tables say.
+    """Compare an exact level with what protocol and tables state.
 
-    A protocol that adapts promises for whatever follows: no less than its first respondents' level, which is what
-    their own tables state.
+    A protocol that adapts promises no less than the level of its first respondents, which their own tables state.
     """
     protocol = one.protocol
     promised, of_tables = said(protocol.privacy()), said(one.some.privacy)
@@ -157,8 +156,7 @@ def public_columns_do_not_depend_on_the_record(make: Make) -> None:
 def order_of_the_respondents_does_not_show(make: Make) -> None:
     """The rows of two respondents have one law, whoever stands first in the data frame; where it can be enumerated.
 
-    Of many respondents whose first half differs from the second, both halves of the rows estimate the same; the rows
-    of a protocol that adapts are not counted by halves.
+    Of many respondents with different halves, both halves of the rows estimate the same, unless the protocol adapts.
     """
     protocol = make(TINY, LEVEL)
     if not protocol.adaptive:
@@ -188,7 +186,7 @@ def _public(sent: Any) -> Any:
 
 
 def tables_know_their_noise(make: Make) -> None:
-    """What one respondent adds to every table has the mean that the table's own noise gives her true answer."""
+    """What one respondent adds to a table has the mean that the table's noise model gives her true answer."""
     one = one_respondent(make)
     for codes, law in zip(one.records, one.laws, strict=True):
         for place, table in enumerate(one.some):
@@ -203,7 +201,7 @@ def tables_know_their_noise(make: Make) -> None:
 
 
 def all_ways_to_collect_have_one_law(make: Make) -> None:
-    """Tables have the law of `collect`, enumerated by every course of its draws, in whatever way they come about."""
+    """Tables have the enumerated law of `collect` in whatever way they come about."""
     protocol = make(TINY, LEVEL)
     frame = people(protocol, 2)
     try:
@@ -222,7 +220,7 @@ def _require_law(law: CollectionLaw, way: Callable[[], TableSet], times: int, wh
 
 
 def _kinds(law: CollectionLaw, least: float) -> tuple[dict[Any, int], dict[int, float]]:
-    """Take rare outcomes together, the rarest first, until they can be compared; return their kinds, and the law."""
+    """Merge rare outcomes until they can be compared; return the kind of every outcome, and the law of kinds."""
     kinds, exact = {}, {0: 0.0}
     for outcome in sorted(law, key=lambda one: (law[one], one)):
         if exact[len(exact) - 1] >= least:
@@ -233,7 +231,7 @@ def _kinds(law: CollectionLaw, least: float) -> tuple[dict[Any, int], dict[int, 
 
 
 def rows_make_the_tables_that_are_collected(make: Make) -> None:
-    """What one respondent sends, counted, has the law of what is collected from her, whatever her record."""
+    """Counted rows of one respondent have the law of what is collected from her, whatever her record."""
     one = one_respondent(make)
     for codes, sent in zip(one.records, one.seen_through(lambda rows: tallies(one.tables[rows])), strict=True):
         frame = one.protocol.domain.decode(codes[None])
@@ -246,7 +244,7 @@ def _collected(protocol: LocalProtocol, frame: pd.DataFrame) -> Any:
 
 
 def estimates_are_near_the_truth(make: Make) -> None:
-    """Of many respondents the tables estimate the true frequencies, within a few standard errors."""
+    """Tables of many respondents are within 5.5 standard errors of the true frequencies."""
     protocol = make(TINY, LEVEL)
     frame = people(protocol, 1_500)
     joint, names = joint_counts(protocol.domain, frame), protocol.domain.names
@@ -260,7 +258,7 @@ def estimates_are_near_the_truth(make: Make) -> None:
 def rows_count_in_any_order_and_part(make: Make) -> None:
     """Rows make the same tables in any order, through a file, and in parts that are added in any order.
 
-    The rows of a protocol that adapts are counted together: their parts are refused, and whole collections added.
+    A protocol that adapts refuses parts, and only whole collections are added.
     """
     protocol = make(TINY, LEVEL)
     frame, rng = people(protocol, 24), np.random.default_rng(3)
@@ -288,7 +286,7 @@ def rows_count_in_any_order_and_part(make: Make) -> None:
 
 
 def rows_count_chunk_by_chunk(make: Make) -> None:
-    """Rows that are counted in chunks, here and elsewhere, and put down in between, make the tables of all of them."""
+    """Rows counted in chunks, here and elsewhere, saved in between and added, make the tables of all of them."""
     protocol = make(TINY, LEVEL)
     rows = protocol.reports(people(protocol, 24), rng=3)
     ((_, sent, _),) = sent_of_frame(rows, protocol.sent_rows)
@@ -334,9 +332,9 @@ def foreign_rows_are_refused(make: Make) -> None:
 
 
 def protocols_are_saved_and_read(make: Make) -> None:
-    """A protocol that is read again is the same, and a file that holds more, less or something else is refused.
+    """A protocol that is read again is the same, and a file with more, less or something else is refused.
 
-    Where it says what respondents are asked, that are the rows that travel.
+    If the file says what respondents are asked, these are the rows that travel.
     """
     protocol, other = make(TINY, LEVEL), make(TINY, LEVEL / 2)
     text, registered = protocol.to_json(), PROTOCOLS.get(protocol.kind)
@@ -366,7 +364,7 @@ def protocols_are_saved_and_read(make: Make) -> None:
 
 
 def simulations_say_so_and_are_reproducible(make: Make) -> None:
-    """A seed gives the same tables again, another one others; what was drawn without one is not called simulated."""
+    """A seed gives the same tables again, another one others; tables without a seed are not called simulated."""
     protocol = make(TINY, LEVEL)
     frame = people(protocol, 60)
     uses: tuple[Callable[..., TableSet], ...] = (
@@ -414,7 +412,7 @@ def populations_of_all_forms_are_counted(make: Make) -> None:
 
 
 def other_populations_are_refused(make: Make) -> None:
-    """Answers that are no categories, frequency tables that are not called so, and other arrays are refused."""
+    """Answers that are no categories, undeclared frequency tables, and other arrays are refused."""
     protocol = make(TINY, LEVEL)
     frame = people(protocol, 12)
     joint, frequencies = joint_counts(protocol.domain, frame), frame.value_counts().rename("n").reset_index()
@@ -502,7 +500,7 @@ def certify_protocol(make: Make) -> None:
 
 
 def _reports(tables: TableSet) -> list[Any]:
-    """Return the reports behind every table, in whatever order they were added."""
+    """Return the counts behind every table, in whatever order blocks were added."""
     counted = []
     for table in tables:
         counts: dict[Any, Any] = defaultdict(int)

@@ -30,7 +30,7 @@ _AT_LEAST = 2
 
 
 class ConformanceError(AssertionError):
-    """A mechanism that does not do what it claims."""
+    """A mechanism or protocol that does not do what it claims."""
 
 
 def require(holds: bool, message: str) -> None:
@@ -52,7 +52,7 @@ def _debiased_size(mechanism: Mechanism) -> float:
 
 
 def refuses(message: str, action: Callable[..., object], *arguments: object) -> None:
-    """Raise ConformanceError unless the action is refused in the project's own words."""
+    """Raise ConformanceError unless the action fails with an LdpstatsError."""
     try:
         action(*arguments)
     except LdpstatsError:
@@ -63,7 +63,7 @@ def refuses(message: str, action: Callable[..., object], *arguments: object) -> 
 
 
 def level_is_close(mechanism: Mechanism) -> None:
-    """Compare the strict level with the one asked for."""
+    """Require that the strict level is at most the one asked for, and below it only for a reason."""
     strict = mechanism.strict_epsilon()
     require(strict <= mechanism.epsilon, f"{mechanism}: the strict level {strict} is above the one asked for")
     near = strict > mechanism.epsilon - 1e-9
@@ -78,7 +78,7 @@ def level_is_close(mechanism: Mechanism) -> None:
 
 
 def states_its_level(mechanism: Mechanism, lifetime: Fraction | None) -> None:
-    """Compare every statement of the level of all reports about a value with that of their exact ratio."""
+    """Compare every statement of a mechanism's lifetime level with that of its exact ratio."""
     exact, privacy = strict_epsilon(lifetime), mechanism.privacy()
     said = {"strict_epsilon()": mechanism.strict_epsilon(), "privacy()": privacy.epsilon}
     for name, level in said.items():
@@ -112,7 +112,7 @@ def smallest(make: Factory, epsilon: float = 1.0) -> Mechanism:
 
 
 def enumerated(make: Factory, *cases: tuple[int, float]) -> Iterator[tuple[Mechanism, list[Law]]]:
-    """Yield the mechanisms of these cases (or of the usual ones) that are small enough to enumerate."""
+    """Yield the mechanisms of these cases, or the usual ones, and their channels, if small enough to enumerate."""
     for index, (k, epsilon) in enumerate(cases or SMALL):
         mechanism = made(make, k, epsilon)
         try:
@@ -122,13 +122,13 @@ def enumerated(make: Factory, *cases: tuple[int, float]) -> Iterator[tuple[Mecha
 
 
 def moments(tallies: list[list[tuple[FloatArray, float]]], frequencies: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return mean and second moments of a random respondent's tally."""
+    """Return mean and second moments of the tally of a respondent drawn by these frequencies."""
     weights = np.array([w * p for w, value in zip(frequencies, tallies, strict=True) for _, p in value])
     counts = np.stack([one for value in tallies for one, _ in value])
     return weights @ counts, (counts * weights[:, None]).T @ counts
 
 
 def fits(seen: dict[bytes, int], law: dict[bytes, float], what: str) -> None:
-    """Compare what was seen with an exact law."""
+    """Require that what was seen fits an exact law."""
     pvalue = fit_pvalue(seen, law)
     require(pvalue > FALSE_FAILURE_RATE, f"{what} does not have its exact law: p = {pvalue:.2g}")

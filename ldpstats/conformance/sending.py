@@ -29,7 +29,7 @@ _BORDER = 1 << 16
 
 
 def public_sampler_follows_the_channel(make: Factory) -> None:
-    """What `privatize` really sends in a mixed batch has the exact law for every value (exact tails, seed fixed)."""
+    """Reports that `privatize` sends in a mixed batch have the exact law for every value (exact tails, seed fixed)."""
     for mechanism, _ in enumerated(make, (2, 1.0), (3, 0.5), (5, 0.5)):
         channel = CodedChannel.of(mechanism)
         values = np.arange(100_000 * mechanism.k) % mechanism.k
@@ -52,10 +52,9 @@ def neighbours_in_a_batch_are_independent(make: Factory) -> None:
 
 
 def three_respondents_are_independent(make: Factory) -> None:
-    """The reports of any three neighbours have the product of their laws: exactly where that fits, and in a batch.
+    """Reports of three neighbours have the product of their laws: exactly where that fits, and in a batch.
 
-    In a large batch it is compared for what the reports say of two values (exact tails, seed fixed), so that three
-    reports have few outcomes together.
+    In a large batch likelihood ratios of two values are compared (exact tails, seed fixed): these have few outcomes.
     """
     mechanism = smallest(make)
     channel = exact_channel(mechanism)
@@ -90,7 +89,7 @@ def _require_equal_laws(mechanism: Mechanism, values: list[int], expected: objec
 
 
 def large_batches_are_like_small_ones(make: Factory) -> None:
-    """A million respondents at once, those at the borders of 2^16, and pairs at any distance have the right law."""
+    """A million reports, those at the borders of 2^16, and pairs at any distance have the law of single ones."""
     mechanism = smallest(make, 0.5)
     coded = CodedChannel.of(mechanism).by_likelihood_ratio()
     places = coded.places(mechanism.privatize(np.zeros((1 << 20) + 2, dtype=int), rng=35_000).data)
@@ -134,7 +133,7 @@ def secure_reports_are_made_as_seeded_ones(make: Factory) -> None:
 
 
 def secure_reports_follow_the_channel(make: Factory) -> None:
-    """What is sent without a seed has the exact law: no outcome is rarer or more frequent than chance allows."""
+    """Reports without a seed have the exact law (exact tails)."""
     mechanism = smallest(make)
     channel = CodedChannel.of(mechanism)
     values = np.arange(100_000) % 2
@@ -148,7 +147,7 @@ def secure_reports_follow_the_channel(make: Factory) -> None:
 
 
 def default_randomness_is_secure(make: Factory) -> None:
-    """Without a seed, reports depend on the operating system's bytes and nothing else, and do not say simulated."""
+    """Without a seed, reports depend on the operating system's bytes and nothing else, and are not called simulated."""
     mechanism = made(make, 3, 1.0)
     values = np.zeros(500, dtype=int)
     before = _global_generator()
@@ -165,7 +164,7 @@ def default_randomness_is_secure(make: Factory) -> None:
 
 
 def seeds_reproduce(make: Factory) -> None:
-    """One seed gives one result, another seed another, and the result says that it is simulated."""
+    """One seed gives one result, another seed another, and both are called simulated."""
     mechanism = made(make, 3, 1.0)
     values = np.zeros(500, dtype=int)
     first, again, other = (mechanism.privatize(values, rng=seed) for seed in (7, 7, 8))

@@ -38,7 +38,7 @@ class _NotedDraws(ScriptedDraws):
 
 
 def probabilities_are_those_that_are_drawn_with(make: Factory) -> None:
-    """A mechanism that says probabilities draws with no others; they are whole GRID-ths, and can be written down."""
+    """Mechanisms that state probabilities draw with no others; they are whole GRID-ths, and can be written as JSON."""
     for k, epsilon in _CASES:
         mechanism, draws = made(make, k, epsilon), _NotedDraws()
         said = [

@@ -48,5 +48,4 @@ def _cell(one: str, figures: bool, scope: str) -> str:
 
 
 def _escaped(words: str) -> str:
-    """Return a text without tags, in which what would steer the reader's eye is spelt out."""
     return escape(visible(words))

@@ -72,20 +72,10 @@ def _row(cells: tuple[str, ...]) -> str:
 
 
 def escaped(words: str) -> str:
-    r"""Return a text in which LaTeX finds nothing to interpret.
+    """Escape a text for LaTeX, so that no character is lost.
 
-    Greek letters and signs become mathematics. Latin letters with accents are left as they are (for some, such as
-    those with an ogonek, pdfLaTeX needs the T1 encoding). What pdfLaTeX does not know is set by XeLaTeX and LuaLaTeX,
-    and stands there by its number in Unicode in pdfLaTeX.
-
-    Parameters
-    ----------
-    words : str
-
-    Examples
-    --------
-    >>> print(escaped("95 % of χ² & 3_4"))
-    95 \% of $\chi {}^{2}$ \& 3\_4
+    Greek letters and signs become mathematics; accented Latin letters stay (some need the T1 encoding in pdfLaTeX).
+    What pdfLaTeX does not know is set by XeLaTeX and LuaLaTeX, and by its Unicode number in pdfLaTeX.
     """
     # what visible() leaves of them, joiners and surrogates, shows nothing; the latter cannot be written to a file
     shown = [one for one in visible(unicodedata.normalize("NFC", words)) if unicodedata.category(one) not in _UNSEEN]

@@ -11,24 +11,15 @@ _FIGURE = re.compile(r"[<>≤≥±+\-−]?\s?[\d.,]+(e[+-]?\d+)?( ?[%±*†].*)?
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A table of texts as it shall be shown.
-
-    Parameters
-    ----------
-    headers : tuple of str
-        The names of the columns; none where the first column says what stands in the second (facts).
-    rows : tuple of tuples of str
-    title : str
-        What is above it, in a summary of several panels.
-    """
+    """Table of texts; without headers its rows are facts, each a heading and what it says."""
 
     headers: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    title: str = ""
+    title: str = ""  # above it, in a summary of several panels
 
     @property
     def figures(self) -> list[bool]:
-        """Whether each column holds figures, which stand to the right."""
+        """Whether each column holds figures, which are aligned to the right."""
         columns = zip(*self.rows, strict=True) if self.rows else [()] * len(self.headers)
         return [
             bool(self.headers) and any(column) and all(not one or bool(_FIGURE.fullmatch(one)) for one in column)

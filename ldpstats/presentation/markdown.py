@@ -36,18 +36,8 @@ def _row(cells: Iterable[str]) -> str:
 
 
 def escaped(words: str) -> str:
-    r"""Return a text in which Markdown and HTML find nothing to interpret, on one line.
+    """Escape Markdown and HTML to one line, with what would steer the reader's eye spelt out.
 
-    What would steer the reader's eye is spelt out. Spaces around it, which would be code or end what is bold, are
-    left out.
-
-    Parameters
-    ----------
-    words : str
-
-    Examples
-    --------
-    >>> print(escaped("a_b < 5 % | *"))
-    a\_b &lt; 5 % \| \*
+    Spaces around it are dropped: they would make code of it, or end what is bold.
     """
     return _SPECIAL.sub(r"\\\1", "".join(_ENTITIES.get(one, one) for one in visible(words).strip()))

@@ -14,34 +14,22 @@ if TYPE_CHECKING:
 
 
 def plain_rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return a dict per row, with None for what JSON has no number for: nan, infinity and missing values.
+    """Return a dict per row, without the index; None stands for nan, infinity and missing values.
 
     Parameters
     ----------
     frame : DataFrame
-        Its index is left out.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> plain_rows(pd.DataFrame({"name": ["a", "b"], "p": [0.5, np.nan]}))
-    [{'name': 'a', 'p': 0.5}, {'name': 'b', 'p': None}]
     """
     finite = frame.astype(object).where(frame.notna() & ~frame.isin([np.inf, -np.inf]), None)
     return [{str(name): value for name, value in row.items()} for row in finite.to_dict(orient="records")]
 
 
 def plain_list(values: ArrayLike) -> Any:
-    """Return an array of numbers as nested lists, with None for what JSON has no number for.
+    """Return an array of numbers as nested lists; None stands for nan and infinity.
 
     Parameters
     ----------
     values : array
-
-    Examples
-    --------
-    >>> plain_list(np.array([[0.5, np.inf], [np.nan, 1.0]]))
-    [[0.5, None], [None, 1.0]]
     """
     given = np.asarray(values, dtype=float)
     plain = given.astype(object)
@@ -50,21 +38,13 @@ def plain_list(values: ArrayLike) -> Any:
 
 
 def plain_values(thing: object, names: str, **given: Any) -> dict[str, Any]:
-    """Return attributes of a thing as plain values, in the order of their names, with None for nan.
+    """Return attributes as plain values, in the order of `names`, with None for nan.
 
     Parameters
     ----------
-    thing : object
-    names : str
-        With spaces between, as of a `namedtuple`; "key=path.to.attribute" for one that goes by another name. Methods
-        are called, and nothing is looked for in None.
-    **given : plain values
-        What stands under some of the names instead. Others are of no use, and harmless.
-
-    Examples
-    --------
-    >>> plain_values(np.array([[0.5, np.nan]]), "figures=tolist shape sort=T.tolist level", level=0.95)
-    {'figures': [[0.5, None]], 'shape': [1, 2], 'sort': [[0.5], [None]], 'level': 0.95}
+    thing, names, **given
+        Names stand with spaces between; "key=path.to.attribute" renames. Methods are called; attributes of None: None.
+        `given` has values that stand under some names instead; other names in it are ignored.
     """
     paths = {key: path or key for key, _, path in (name.partition("=") for name in names.split())}
     return {key: given[key] if key in given else _plain(_reached(thing, path)) for key, path in paths.items()}

@@ -20,7 +20,7 @@ _LONGEST = 160
 
 
 class Shown(Protocol):
-    """What has a summary, shown by `print`, in a notebook, and set in LaTeX or Markdown."""
+    """Anything with a summary, which is shown by `print` and in notebooks, and set in LaTeX or Markdown."""
 
     __slots__ = ()
 
@@ -45,8 +45,8 @@ class Shown(Protocol):
 class Result(Shown, Saveable, Protocol):
     """A result: a summary, a headline, a tidy frame, plain values, a file, and mostly a picture.
 
-    A class gives `headline`, `summary` and `to_frame`, says in `_in_dict` what `to_dict` gives unless it is all fields,
-    and is a dataclass with `repr=False`; where there is something to look at, also `picture`.
+    A class defines `headline`, `summary`, `to_frame` and, where there is something to look at, `picture`; `_in_dict`
+    unless `to_dict` gives all fields. It is a dataclass with `repr=False`.
     """
 
     __slots__ = ()

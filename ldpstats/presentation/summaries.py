@@ -12,34 +12,7 @@ from ldpstats.presentation.layout import Panel
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a result says: a title, panels, and what must be known to read them.
-
-    Parameters
-    ----------
-    title : str
-    panels : tuple of Panel
-    sentences : tuple of str
-
-    Examples
-    --------
-    >>> summary = summary_of_figures("Coins", ["side", "share"], [["heads", "49 %"]], ["Of 100 throws."])
-    >>> print(summary)
-       Coins
-    ============
-    side   share
-    ------------
-    heads   49 %
-    ============
-    Of 100 throws.
-    >>> print(summary.as_markdown())
-    **Coins**
-    <BLANKLINE>
-    | side | share |
-    | :--- | ---: |
-    | heads | 49 % |
-    <BLANKLINE>
-    Of 100 throws.
-    """
+    """What a result says: a title, panels, and the sentences that must be known to read them."""
 
     title: str
     panels: tuple[Panel, ...]
@@ -135,9 +108,8 @@ def panel_of_figures(headers: Sequence[str], rows: Sequence[Sequence[str]], titl
 
     Parameters
     ----------
-    headers : sequence of str
-    rows : sequence of sequences of str
-    title : str
+    headers, rows, title
+        As in `Panel`.
     """
     return Panel(tuple(headers), tuple(map(tuple, rows)), title)
 
@@ -147,9 +119,8 @@ def panel_of_facts(facts: Mapping[str, str | Sequence[str]], title: str = "") ->
 
     Parameters
     ----------
-    facts : mapping of str
-        As in `summary_of_facts`.
-    title : str
+    facts, title
+        As in `summary_of_facts` and `Panel`.
     """
     lines = {heading: [fact] if isinstance(fact, str) else fact for heading, fact in facts.items()}
     rows = [

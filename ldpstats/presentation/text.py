@@ -29,17 +29,7 @@ def page(title: str, panels: Sequence[Panel], sentences: Sequence[str]) -> str:
 
 
 def visible(words: str) -> str:
-    r"""Return a text on one line, with what would steer a terminal spelt out.
-
-    Parameters
-    ----------
-    words : str
-
-    Examples
-    --------
-    >>> print(visible("two\nlines, \x1b[31mred"))
-    two\nlines, \x1b[31mred
-    """
+    r"""Return a text on one line, with what would steer a terminal spelt out, such as \n and \x1b."""
     # most texts have nothing of it, which is seen at once
     return words if words.isprintable() else "".join(repr(one)[1:-1] if _steers(one) else one for one in words)
 
@@ -64,7 +54,6 @@ def _lines(panel: Panel) -> list[str]:
 
 
 def _wrapped(facts: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Return facts on as many lines as it takes, each below its heading's line."""
     beside = max((_width(heading) for heading, _ in facts), default=0) + len(_GAP)
     room = max(_LONGEST - beside, _LONGEST // 2)
     lines = [(heading, wrap(fact, room, subsequent_indent=_GAP) or [""]) for heading, fact in facts]
@@ -77,7 +66,7 @@ def _set(one: str, width: int, figures: bool) -> str:
 
 
 def _width(line: str) -> int:
-    """Return how many places of a terminal a line takes: letters of East Asia take two, combining marks none."""
+    """Return the width in a terminal: East Asian letters take two places, combining marks none."""
     return sum(
         0 if unicodedata.combining(one) else 2 if unicodedata.east_asian_width(one) in "WF" else 1 for one in line
     )

@@ -47,25 +47,15 @@ _CHOSEN = "mechanism"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CountedRow:
-    """What several respondents sent in one row each, counted.
-
-    Parameters
-    ----------
-    numbers : tuple of array
-        The counts.
-    block : callable
-        The reports as those about the attributes of a table.
-    rows : CrossedRows, optional
-        The whole rows, where they are kept because they bear on several tables together.
-    """
+    """Counts of what several respondents sent in one row of the protocol, and the block that a table makes of them."""
 
     numbers: tuple[NDArray[Any], ...]
-    block: Callable[[Domain], Block]
-    rows: CrossedRows | None = None
+    block: Callable[[Domain], Block]  # given the domain of a table, its block
+    rows: CrossedRows | None = None  # kept where answers bear on several tables together
 
 
 class Row(typing.Protocol):
-    """What one row of a respondent's reports answers: a question, or several ones whose answers travel together."""
+    """What one row of a respondent's reports answers: one question, or several whose answers travel together."""
 
     @property
     def names(self) -> Group:
@@ -84,13 +74,13 @@ class Row(typing.Protocol):
 
     @property
     def numbers(self) -> int:
-        """How many different reports there are, where these are numbers that are counted one by one; otherwise 0."""
+        """Number of different reports if each is one whole number that is counted by itself; else 0."""
 
     def summed(self, sent: NDArray[Any], simulated: int) -> Sums:
-        """Add up what was sent, so many of the rows by a simulation."""
+        """Add up what was sent; `simulated` of the rows came from a seed."""
 
     def counted(self, sums: Any) -> CountedRow:
-        """Return what was added up as what tables are made of."""
+        """Return sums as what tables are made of."""
 
     def simulate(self, people: People, rng: np.random.Generator) -> CountedRow:
         """Draw counts with the law of what these respondents send."""
@@ -274,7 +264,6 @@ class AssignedQuestions(SavedProtocol):
         return [(row.asked[0].question.attributes, [place]) for place, row in enumerate(self._rows)]
 
     def _settle(self, **values: Any) -> None:
-        """Set the fields of a frozen protocol, and check them."""
         self._set(**values)
         AssignedQuestions.__post_init__(self)
 
@@ -532,7 +521,7 @@ class AssignedQuestions(SavedProtocol):
 
     @classmethod
     def _made(cls, domain: Domain, options: dict[str, Any], body: dict[str, Any]) -> Self:
-        """Make the protocol again, with the mechanisms of the file where a name stands for others than it did."""
+        """Make the protocol again, with the mechanisms of the file where a name now stands for others."""
         if _CHOSEN not in cls.saved:
             return super()._made(domain, options, body)
         if _CHOSEN in options:
@@ -565,7 +554,7 @@ class AssignedQuestions(SavedProtocol):
         return _Sent(new_identity(source, (data for unit in answers for data in unit)), order, places, answers)
 
     def _counted(self, frame: pd.DataFrame, rng: Rng, counts: str | None) -> RowCounts:
-        """Ask every respondent and return the counts, which are added up faster than tables."""
+        """Ask every respondent and return counts, not tables: they add up faster."""
         sent, counting = self._sent(frame, rng, counts, alone=False), self.counting()
         reports = (data for unit in sent.answers for data in unit)
         for place, (row, data) in enumerate(zip(self._rows, reports, strict=True)):
@@ -579,7 +568,7 @@ class AssignedQuestions(SavedProtocol):
         return whole
 
     def _whole(self, identity: str, places: Sequence[range]) -> list[Parts]:
-        """Return all respondents of a collection, for every row that they sent."""
+        """Return the respondents behind every row of a collection, of which nobody is left out."""
         return [
             Parts.whole(identity, number, len(own))
             for number, (unit, own) in enumerate(zip(self._units, places, strict=True))
@@ -587,7 +576,6 @@ class AssignedQuestions(SavedProtocol):
         ]
 
     def _table_set(self, reported: Sequence[CountedRow], parts: Sequence[Parts]) -> TableSet:
-        """Return the tables that are formed of what was reported in every row, and by whom."""
         promised = self._privacy
         kept = [
             () if one.rows is None else (replace(one.rows, parts=who),)
@@ -617,9 +605,9 @@ class AssignedQuestions(SavedProtocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Sent:
-    """What the respondents of one collection sent, in random order: for every unit who was asked it, and what came."""
+    """What the respondents of one collection sent, unit by unit."""
 
     identity: str
-    order: IntArray
-    places: list[range]
-    answers: list[list[NDArray[Any]]]
+    order: IntArray  # respondents in random order
+    places: list[range]  # for every unit, the places in that order that were asked it
+    answers: list[list[NDArray[Any]]]  # for every unit, the reports in each of its rows

@@ -36,7 +36,7 @@ _SCALES = ("sound", "paper")
 
 
 class Curator(SavedProtocol):
-    """What all curators do: count everyone's true records, add noise by the law of each group, and release."""
+    """Trusted curator: counts everyone's true records, adds noise by the law of each group, and releases the tables."""
 
     groups: tuple[Group, ...]
 
@@ -54,7 +54,7 @@ class Curator(SavedProtocol):
         """Return what the whole release costs a respondent."""
 
     def _settle(self, domain: Domain, k: int, groups: NamedGroups, **values: Any) -> None:
-        """Set the fields of a frozen curator, after a check of its groups and of the noise that its levels leave."""
+        """Set the fields of a frozen curator; refuse groups, or levels whose noise cannot be drawn."""
         chosen = groups_of(domain, k=k, groups=groups)
         refuse_shared_labels(chosen)
         self._set(domain=domain, k=max(map(len, chosen)), **values, groups=chosen)
@@ -295,6 +295,6 @@ class CentralGaussian(Curator):
 
 
 def _least_scale(parts: int, epsilon: float) -> float:
-    """Return the least double b for which 2/b is at most a part of epsilon."""
+    """Return the least double b for which 2/b is at most epsilon over `parts`."""
     scale = 2 * parts / epsilon
     return scale if Fraction(scale) * Fraction(epsilon) >= 2 * parts else float(np.nextafter(scale, np.inf))

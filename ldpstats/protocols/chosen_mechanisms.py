@@ -7,12 +7,7 @@ from ldpstats.mechanisms import Mechanism, checked_mechanism
 
 
 def checked_choice(mechanism: object) -> str | tuple[Mechanism, ...]:
-    """Return a name, or mechanisms as a tuple; whether there is such a name is seen when it is used.
-
-    Parameters
-    ----------
-    mechanism : str or sequence of Mechanism
-    """
+    """Return a name as it is, or mechanisms as a tuple; whether the name is known is seen when it is used."""
     if isinstance(mechanism, str):
         return mechanism
     if not isinstance(mechanism, (list, tuple)):
@@ -23,14 +18,7 @@ def checked_choice(mechanism: object) -> str | tuple[Mechanism, ...]:
 
 
 def for_each(mechanism: str | tuple[Mechanism, ...], answers: int) -> list[str | Mechanism]:
-    """Return the name, or the mechanism, of each of so many answers.
-
-    Parameters
-    ----------
-    mechanism : str or tuple of Mechanism
-    answers : int
-        How many answers there are in all units together.
-    """
+    """Return the name, or its own mechanism, for each answer of all units together."""
     listed: list[str | Mechanism] = [mechanism] * answers if isinstance(mechanism, str) else [*mechanism]
     if len(listed) != answers:
         raise LdpstatsError(f"{len(listed)} mechanisms", f"one for each of the {answers} answers, in their order")

@@ -24,73 +24,37 @@ _LOOKED_AT = 1 << 14
 
 @dataclass(frozen=True, slots=True)
 class SentRow:
-    """What one row of a respondent's reports answers.
+    """One kind of row that respondents of a protocol send."""
 
-    Parameters
-    ----------
-    label : str
-        What rows are called in data frames and files.
-    wire : Sendable
-        What can be sent.
-    unit : int
-        The number of the unit that respondents were asked: they send all of its rows.
-    """
-
-    label: str
+    label: str  # what rows are called in data frames and files
     wire: Sendable
-    unit: int
+    unit: int  # respondents who are asked this unit send all of its rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SentRows:
-    """Rows of one collection, as arrays.
+    """Rows of one collection, as arrays."""
 
-    Parameters
-    ----------
-    identity : str
-        That of the collection: 32 hexadecimal digits.
-    rows : array of unsigned int
-        Which of the protocol's rows each one is, by its number.
-    reports : array
-        Whole numbers; or a row of bytes each, where all reports take as many; or objects: whole numbers and bytes.
-    numbers : array of int, optional
-        The respondents' places among those who were asked the same. Without them respondents are numbered as they are
-        counted, so that these must be all rows of the collection, or all are counted together.
-    simulated : bool or array of bool
-        Which of them came from a seed.
-    blocks : array of int, optional
-        In which block respondents were asked, where a protocol has blocks.
-    """
-
-    identity: str
-    rows: NDArray[Any]
-    reports: NDArray[Any]
+    identity: str  # of the collection: 32 hexadecimal digits
+    rows: NDArray[Any]  # unsigned numbers of the protocol's rows
+    reports: NDArray[Any]  # whole numbers; a row of bytes each, of one length; or objects, of both kinds
+    # respondents' places among those who were asked the same; where None, respondents are numbered as they are counted,
+    # so that all rows of the collection must be here, or be counted together
     numbers: NDArray[np.int64] | None = None
-    simulated: bool | BoolArray = False
+    simulated: bool | BoolArray = False  # drawn from a seed
     blocks: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def taken(self, places: NDArray[Any]) -> SentRows:
-        """Return some of the rows.
-
-        Parameters
-        ----------
-        places : array of int or bool
-            Which.
-        """
+        """Return the rows in some places."""
         rest = {name: getattr(self, name) for name in ("numbers", "blocks", "simulated")}
         own = {name: value[places] if isinstance(value, np.ndarray) else value for name, value in rest.items()}
         return replace(self, rows=self.rows[places], reports=self.reports[places], **own)
 
     def simulated_at(self, places: NDArray[np.intp]) -> int:
-        """Return how many of the rows in some places came from a seed.
-
-        Parameters
-        ----------
-        places : array of int
-        """
+        """Return how many of the rows in some places came from a seed."""
         if isinstance(self.simulated, np.ndarray):
             return int(self.simulated[places].sum())
         return len(places) * self.simulated
@@ -98,104 +62,51 @@ class SentRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SentReports:
-    """What several respondents sent in one row of a protocol.
+    """What several respondents sent in one row of a protocol."""
 
-    Parameters
-    ----------
-    row : int
-        The number of the protocol's row.
-    data : array
-        The reports, as their mechanism has them.
-    people : array of int
-        Which respondents of the frame they are, in the order in which they are numbered.
-    blocks : array of int, optional
-        In which block they were asked, where a protocol has blocks.
-    """
-
-    row: int
-    data: NDArray[Any]
-    people: NDArray[np.integer[Any]]
+    row: int  # number of the protocol's row
+    data: NDArray[Any]  # as the mechanism has them
+    people: NDArray[np.integer[Any]]  # which respondents of the frame, in the order in which they are numbered
     blocks: NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sending:
-    """What all respondents of a collection sent.
+    """What all respondents of a collection sent."""
 
-    Parameters
-    ----------
-    identity : str
-        That of the collection: 32 hexadecimal digits.
-    simulated : bool
-        Whether it came from a seed.
-    reports : sequence of SentReports
-    """
-
-    identity: str
+    identity: str  # 32 hexadecimal digits
     simulated: bool
     reports: Sequence[SentReports]
 
 
 class Counting(typing.Protocol):
-    """What was counted so far of the rows that respondents of a protocol sent."""
+    """Running counts of the rows that respondents of a protocol sent."""
 
     def bad_rows(self, rows: SentRows) -> dict[int, Reason]:
-        """Return why the rows in some places cannot be counted.
-
-        Parameters
-        ----------
-        rows : SentRows
-        """
+        """Return, by their places, why rows cannot be counted."""
 
     def take(self, rows: SentRows) -> None:
-        """Count rows, all of them or none: a row that no client can have sent is refused, naming its place.
-
-        Parameters
-        ----------
-        rows : SentRows
-        """
+        """Count all of these rows or, naming its place, refuse one that no client can have sent."""
 
     def add(self, other: typing.Self) -> None:
-        """Add what was counted elsewhere of the same collections' other rows, or of other collections.
-
-        Parameters
-        ----------
-        other : Counting
-            Of the same protocol.
-        """
+        """Add counts of the same protocol: of other rows of these collections, or of other collections."""
 
     @property
     def n(self) -> int:
         """How many rows were counted."""
 
     def tables(self, set_aside: int = 0) -> TableSet:
-        """Return the tables of all that was counted.
-
-        Parameters
-        ----------
-        set_aside : int
-            How many rows were not counted, because they could not be read: every result says so.
-        """
+        """Return the tables, which say how many rows were `set_aside` because they could not be read."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values, from which `restore` goes on."""
+        """Return everything as plain values, for `restore`."""
 
     def restore(self, plain: Mapping[str, Any]) -> None:
-        """Go on from what `to_dict` returned.
-
-        Parameters
-        ----------
-        plain : dict
-        """
+        """Go on from what `to_dict` returned."""
 
 
 class Respondents:
-    """Whose rows were counted: those with numbers by their places, all others by how many there are of each row.
-
-    Parameters
-    ----------
-    rows : sequence of SentRow
-    """
+    """Whose rows were counted: respondents by their places where rows have numbers, else only how many there are."""
 
     def __init__(self, rows: Sequence[SentRow]) -> None:
         self._rows = rows
@@ -203,29 +114,14 @@ class Respondents:
         self._unnumbered: dict[str, Counter[int]] = {}
 
     def take(self, row: int, identity: str, numbers: NDArray[np.int64] | None, n: int) -> None:
-        """Note who sent n rows of one kind.
-
-        Parameters
-        ----------
-        row : int
-            Which of the protocol's rows.
-        identity : str
-        numbers : array of int, optional
-            The respondents' places.
-        n : int
-        """
+        """Note who sent n rows of one kind; `numbers` are the respondents' places."""
         if numbers is None:
             self._unnumbered.setdefault(identity, Counter())[row] += n
         elif n:
             self._numbered[row].append(Parts.numbered_in(identity, self._rows[row].unit, numbers))
 
     def add(self, other: Respondents) -> None:
-        """Add those of other rows; refuse those of another protocol.
-
-        Parameters
-        ----------
-        other : Respondents
-        """
+        """Add those of other rows; refuse those of another protocol."""
         if [one.label for one in other._rows] != [one.label for one in self._rows]:
             raise LdpstatsError("counts of another protocol", "counts of the same protocol")
         for own, more in zip(self._numbered, other._numbered, strict=True):
@@ -234,7 +130,7 @@ class Respondents:
             self._unnumbered.setdefault(identity, Counter()).update(counted)
 
     def parts(self) -> list[Parts]:
-        """Return the respondents behind every row; refuse some that are there twice."""
+        """Return the respondents behind every kind of row; refuse respondents who are counted twice."""
         unit = [one.unit for one in self._rows]
         whole = [
             [Parts.whole(identity, unit[row], counted[row]) for identity, counted in self._unnumbered.items()]
@@ -244,18 +140,13 @@ class Respondents:
         return [Parts.together([*own, *more]) for own, more in zip(self._numbered, whole, strict=True)]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return them as plain values."""
+        """Return everything as plain values, for `restore`."""
         numbered = [Parts.together(own).to_list() for own in self._numbered]
         counted = {identity: sorted(rows.items()) for identity, rows in self._unnumbered.items()}
         return {"numbered": numbered, "counted": counted}
 
     def restore(self, plain: Mapping[str, Any]) -> None:
-        """Go on from what `to_dict` returned.
-
-        Parameters
-        ----------
-        plain : dict
-        """
+        """Go on from what `to_dict` returned."""
         numbered, counted = plain["numbered"], plain["counted"]
         if len(numbered) != len(self._rows) or not isinstance(counted, dict):
             raise LdpstatsError(f"respondents of {len(numbered)} rows", f"of {len(self._rows)}")
@@ -270,13 +161,7 @@ class Respondents:
         }
 
     def refuse_other_numbers(self, counted: Sequence[int]) -> None:
-        """Refuse counts of more or fewer rows of a kind than came from these respondents.
-
-        Parameters
-        ----------
-        counted : sequence of int
-            How many rows of every kind were counted.
-        """
+        """Refuse counts, one for every kind of row, that are not as many as the respondents."""
         sent = [
             sum(one.n for one in own) + sum(rows[row] for rows in self._unnumbered.values())
             for row, own in enumerate(self._numbered)
@@ -286,14 +171,7 @@ class Respondents:
 
 
 def read_times(plain: Sequence[Sequence[Any]], most: int) -> Counter[int]:
-    """Read how often each number below a limit was counted, from what `sorted(counter.items())` was.
-
-    Parameters
-    ----------
-    plain : list of [int, int]
-    most : int
-        The limit.
-    """
+    """Read the sorted items of a counter of numbers below `most`."""
     times = {at_least(one, 0, "a number", most=most - 1): at_least(n, 0, "how often it came") for one, n in plain}
     if len(times) < len(plain):
         raise LdpstatsError(f"{len(plain)} counts of {len(times)} numbers", "one of each")
@@ -301,13 +179,7 @@ def read_times(plain: Sequence[Sequence[Any]], most: int) -> Counter[int]:
 
 
 def without_rows(tables: TableSet, set_aside: int) -> TableSet:
-    """Return tables that say how many rows of their collection were set aside.
-
-    Parameters
-    ----------
-    tables : TableSet
-    set_aside : int
-    """
+    """Return tables whose privacy statements say how many rows were set aside."""
     if not set_aside:
         return tables
     said = [replace(table, privacy=replace(table.privacy, set_aside=set_aside)) for table in tables]
@@ -315,13 +187,7 @@ def without_rows(tables: TableSet, set_aside: int) -> TableSet:
 
 
 def by_row(rows: IntArray) -> Iterator[tuple[int, NDArray[np.intp]]]:
-    """Return the places of the rows of every kind that occurs.
-
-    Parameters
-    ----------
-    rows : array of int
-        Which kind each one is.
-    """
+    """Return, for every kind of row that occurs, its number and the places of its rows."""
     counts = np.bincount(rows)
     order = np.argsort(rows, kind="stable")
     ends = np.cumsum(counts)
@@ -329,27 +195,14 @@ def by_row(rows: IntArray) -> Iterator[tuple[int, NDArray[np.intp]]]:
 
 
 def refuse_bad_rows(bad_rows: Callable[[SentRows], dict[int, Reason]], rows: SentRows) -> None:
-    """Refuse the first bad row, looking at no more rows than it takes.
-
-    Parameters
-    ----------
-    bad_rows : callable
-        Says why the rows in some places cannot be counted.
-    rows : SentRows
-    """
+    """Refuse the first bad row, in chunks: so no more rows are looked at than it takes."""
     for start in range(0, len(rows), _LOOKED_AT):
         for place, reason in bad_rows(rows.taken(np.arange(start, min(start + _LOOKED_AT, len(rows))))).items():
             raise reason.error(f"row {start + place}")
 
 
 def unknown_rows(rows: SentRows, kinds: Sequence[SentRow]) -> dict[int, Reason]:
-    """Return why rows are refused that are none of the protocol's.
-
-    Parameters
-    ----------
-    rows : SentRows
-    kinds : sequence of SentRow
-    """
+    """Return, by their places, why rows are refused whose number is none of the protocol's."""
     allowed = f"from 0 to {len(kinds) - 1}, for {kinds[0].label!r} to {kinds[-1].label!r}"
     return {
         int(place): Reason(f"the number {rows.rows[place]} of a row of the protocol", allowed)
@@ -360,16 +213,7 @@ def unknown_rows(rows: SentRows, kinds: Sequence[SentRow]) -> dict[int, Reason]:
 def decoded_reports(
     reports: NDArray[Any], wire: Sendable, places: Iterable[int]
 ) -> tuple[NDArray[Any], dict[int, Reason]]:
-    """Return reports of one form as their mechanism has them, and why those in some places are none.
-
-    Parameters
-    ----------
-    reports : array
-        As in `SentRows`.
-    wire : Sendable
-    places : iterable of int
-        Their places, for the reasons.
-    """
+    """Return reports as their mechanism has them, and by `places` why some of them are none."""
     form, size, reasons = wire.report_format, report_size(wire.report_format), {}
     fits = _fit(reports, form, size)
     if fits.all():
@@ -393,7 +237,7 @@ def decoded_reports(
 
 
 def _fit(reports: NDArray[Any], form: ReportFormat, size: int | None) -> BoolArray:
-    """Say which reports are whole numbers, or bytes, of this form."""
+    """Mask of the reports that are whole numbers, or bytes, of this form."""
     if reports.ndim == 2:
         return np.full(len(reports), size == reports.shape[1])
     if size is None:
@@ -402,7 +246,6 @@ def _fit(reports: NDArray[Any], form: ReportFormat, size: int | None) -> BoolArr
 
 
 def _of_form(reports: NDArray[Any], form: ReportFormat, size: int | None) -> NDArray[Any]:
-    """Return reports that fit as their mechanism has them."""
     if size is None:
         return reports.astype(form.dtype, copy=False)
     raw = reports if reports.ndim == 2 else np.frombuffer(b"".join(reports), np.uint8)
@@ -410,18 +253,7 @@ def _of_form(reports: NDArray[Any], form: ReportFormat, size: int | None) -> NDA
 
 
 def at_places(array: NDArray[Any], places: NDArray[np.integer[Any]]) -> NDArray[Any]:
-    """Return an array's entries in increasing places; where these follow each other, without copying them.
-
-    Parameters
-    ----------
-    array : array
-    places : array of int
-
-    Examples
-    --------
-    >>> at_places(np.arange(5), np.array([1, 2])), at_places(np.arange(5), np.array([1, 3]))
-    (array([1, 2]), array([1, 3]))
-    """
+    """Return the entries in increasing places, without a copy where these follow each other."""
     n = len(places)
     consecutive = n > 0 and int(places[-1]) - int(places[0]) == n - 1
     found: NDArray[Any] = array[int(places[0]) : int(places[0]) + n] if consecutive else array[places]

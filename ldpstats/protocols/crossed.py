@@ -28,19 +28,10 @@ from ldpstats.tables.rows import LARGEST_CROSSED, CrossedRows
 
 @dataclass(frozen=True, slots=True)
 class CrossedAnswers:
-    """What one respondent sends: an answer to every attribute, randomized by itself and written as one number.
+    """Randomized answers of one respondent to several attributes, a number each, counted jointly.
 
-    The number is what the mechanism reports, such as the category of randomized response; the bits of a unary encoding
-    are read as a binary number that begins with the bit of the first category. It is one out of so many outputs, so
-    that the answers to any group of attributes are one output of a channel: the Kronecker product of the attributes'
-    own.
-
-    Parameters
-    ----------
-    domain : Domain
-        The attributes that are asked for.
-    asked : tuple of Asked
-        The question about each of them, and what randomizes the answer.
+    The bits of a unary encoding are read as a binary number that begins with the first category's. So the answers to
+    any group are one output of a channel: the Kronecker product of the attributes' own.
     """
 
     domain: Domain
@@ -48,17 +39,17 @@ class CrossedAnswers:
 
     @property
     def names(self) -> Group:
-        """All attributes."""
+        """Names of all attributes."""
         return self.domain.names
 
     @property
     def wire(self) -> CrossedAnswers:
-        """The answers know what can be sent."""
+        """The object itself: it knows which reports are possible."""
         return self
 
     @property
     def outputs(self) -> tuple[int, ...]:
-        """How many different answers there are to every attribute."""
+        """Number of different answers about each attribute."""
         return tuple(one.outputs for one in self._noises)
 
     @property
@@ -67,7 +58,7 @@ class CrossedAnswers:
         return ReportFormat(np.min_scalar_type(max(self.outputs) - 1), len(self.asked))
 
     def possible(self, reports: NDArray[Any]) -> BoolArray:
-        """Numbers of answers that there are."""
+        """Mask of the reports whose numbers all belong to answers."""
         known: BoolArray = np.all(reports < np.array(self.outputs), axis=1)
         return known
 
@@ -80,18 +71,17 @@ class CrossedAnswers:
 
     @property
     def numbers(self) -> int:
-        """None are counted one by one: the answers of a row belong together."""
+        """Always 0: the answers in a row belong together, and none is counted by itself."""
         return 0
 
     def summed(self, sent: NDArray[Any], simulated: int) -> CrossedRows:
-        """Count equal rows together; they are kept, for what they show together."""
+        """Count equal rows, and keep them: tables of several groups come from the same rows."""
         return self._summed(sent, np.ones(len(sent)), simulated)
 
     def simulate(self, people: People, rng: np.random.Generator) -> CountedRow:
-        """Draw counts with the law of what these respondents send.
+        """Draw counts of randomized rows, attribute by attribute.
 
-        Respondents with the same true answers to all attributes that are left, and the same randomized ones to those
-        before, are randomized together: the cost follows how many different rows there are.
+        Respondents who are alike so far are randomized together: the cost follows the number of different rows.
         """
         codes, copies = people.distinct(self.names)
         for axis, noise in enumerate(self._noises):
@@ -107,12 +97,7 @@ class CrossedAnswers:
         return CrossedRows.counted(self.domain, self._noises, answers, copies, Parts.none(), simulated)
 
     def counted(self, sums: CrossedRows) -> CountedRow:
-        """Return rows as what tables are made of.
-
-        Parameters
-        ----------
-        sums : CrossedRows
-        """
+        """Return rows as what tables are made of."""
         return CountedRow((sums.answers, sums.copies), lambda own: sums.block(own.names), sums)
 
     @property
@@ -147,7 +132,7 @@ def _is_one_number(mechanism: Mechanism) -> bool:
 
 
 def _outputs(mechanism: Mechanism) -> int:
-    """Return how many different reports there are: numbers, or all rows of a bit for each value; 0 if it is neither."""
+    """Number of different reports, where each is one number or a bit for every value; 0 for other mechanisms."""
     if mechanism.longitudinal:
         return 0
     noise, row_of_bits = mechanism.noise, ReportFormat(np.dtype(np.uint8), (mechanism.k + 7) // 8)
@@ -163,7 +148,6 @@ def _numbers(mechanism: Mechanism, reports: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def _noise(mechanism: Mechanism) -> MultinomialNoise:
-    """Return the noise of one attribute's answers by their number."""
     noise = mechanism.noise
     channel = noise.channel or patterns_of(noise)
     assert channel is not None  # one output, or bits

@@ -24,27 +24,12 @@ _LARGEST_BLOCK = (1 << 31) - 1
 
 
 def numbered(identity: str, numbers: NDArray[np.int64]) -> dict[str, Any]:
-    """Return the columns that say whose the rows are: the collection, and the respondent's place in it.
-
-    The place is that among all who were asked the same groups, in random order.
-    """
+    """Return the columns of the collection and of the respondents' places, random among those asked the same."""
     return {"collection": f"{_LETTER}{identity}", "number": numbers}
 
 
 def take_frame(counting: Counting, reports: pd.DataFrame, fingerprint: str, kinds: Sequence[SentRow]) -> None:
-    """Count the rows of a data frame; a row that the protocol cannot have produced is refused, naming it.
-
-    Parameters
-    ----------
-    counting : Counting
-        Of a protocol.
-    reports : DataFrame
-        Rows that its `reports` made, in any order.
-    fingerprint : str
-        The protocol's.
-    kinds : sequence of SentRow
-        The protocol's rows.
-    """
+    """Count all rows of a data frame, or refuse the first that the protocol cannot have produced."""
     refuse_foreign_rows(reports, fingerprint, [one.label for one in kinds])
     refused: dict[int, Reason] = {}
     found = []
@@ -62,14 +47,9 @@ def take_frame(counting: Counting, reports: pd.DataFrame, fingerprint: str, kind
 def sent_of_frame(
     reports: pd.DataFrame, kinds: Sequence[SentRow]
 ) -> Iterator[tuple[NDArray[np.intp], SentRows, dict[int, Reason]]]:
-    """Return the rows of a data frame as arrays, collection by collection: with their places, and why some are none.
+    """Yield each collection's rows: their places in the frame, the rows as arrays, and why some in these are none.
 
-    Parameters
-    ----------
-    reports : DataFrame
-        Rows of a protocol, not refused by `refuse_foreign_rows`.
-    kinds : sequence of SentRow
-        The protocol's rows.
+    Foreign rows must have been refused before.
     """
     if list(reports.columns).count(_BLOCK) > 1:
         raise ReportError(f"reports with several columns {_BLOCK!r}", "the rows as they were sent")
@@ -96,7 +76,7 @@ def sent_of_frame(
 def _reports_as_sent(
     column: pd.Series[Any], rows: IntArray, kinds: Sequence[SentRow]
 ) -> tuple[NDArray[Any], dict[int, Reason]]:
-    """Return a column of reports as `SentRows` has them, and why those in some places are none."""
+    """Return a column of reports as in `SentRows`, and by their places why some are none."""
     present = list(by_row(rows))
     sizes = {report_size(kinds[row].wire.report_format) for row, _ in present}
     size = next(iter(sizes)) if len(sizes) == 1 else None
@@ -118,7 +98,7 @@ def _reports_as_sent(
 
 
 def _blocks(column: pd.Series[Any]) -> tuple[NDArray[np.int64], dict[int, Reason]]:
-    """Return the numbers of blocks, and why those in some places are none."""
+    """Return a column of block numbers, and by their places why some are none."""
     fits = _whole_numbers(column, _LARGEST_BLOCK)
     blocks = column.where(fits, 0).to_numpy(np.int64)
     allowed = "blocks numbered from 0: whole numbers, read as they were sent"
@@ -129,7 +109,7 @@ def _blocks(column: pd.Series[Any]) -> tuple[NDArray[np.int64], dict[int, Reason
 
 
 def refuse_foreign_rows(reports: pd.DataFrame, fingerprint: str, labels: Sequence[str]) -> None:
-    """Refuse rows that a protocol with this fingerprint and these groups did not make."""
+    """Refuse rows of another fingerprint or group, or in another form."""
     columns = ["collection", "group", "number", "protocol", "report", "simulated"]
     found = list(reports.columns) if isinstance(reports, pd.DataFrame) else type(reports).__name__
     if any(found.count(column) != 1 for column in columns) or not all(isinstance(one, Hashable) for one in found):
@@ -153,7 +133,7 @@ def refuse_foreign_rows(reports: pd.DataFrame, fingerprint: str, labels: Sequenc
 
 
 def simulated_rows(reports: pd.DataFrame) -> BoolArray:
-    """Say which rows are simulated, also where a file reader left the words as text."""
+    """Mask of the simulated rows, also where a file reader left True and False as text."""
     return np.asarray(_words(reports["simulated"]) == "True", dtype=np.bool_)
 
 
@@ -163,7 +143,7 @@ def _words(column: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def _texts(column: pd.Series[Any]) -> tuple[IntArray, list[str]]:
-    """Return the different values of a column as texts, what is missing among them, and the place of every one's."""
+    """Return each row's code and the coded texts, one for each different value, missing ones included."""
     try:
         codes, kinds = pd.factorize(column, use_na_sentinel=False)
     except TypeError:  # a list in a cell has no hash
@@ -206,7 +186,7 @@ def _refuse_unnumbered(reports: pd.DataFrame) -> None:
 
 
 def _whole_numbers(column: pd.Series[Any], bound: int) -> BoolArray:
-    """Say which values of a column are whole numbers from 0 to below a bound: none if it is no column of such."""
+    """Mask of the whole numbers from 0 to below a bound; none in a column of another type."""
     plain = column.infer_objects()
     if not is_integer_dtype(plain):
         return np.zeros(len(column), dtype=np.bool_)

@@ -33,7 +33,7 @@ def checked_domain(domain: Domain) -> Domain:
 
 
 def views_of(domain: Domain, *, k: int, groups: NamedGroups = None, named_views: NamedViews = None) -> Views:
-    """Return the fewest views of all groups of k attributes, or few of the groups named, or the views as named."""
+    """Return the fewest views of all groups of k attributes, few views of named groups, or the views as named."""
     names = checked_domain(domain).names
     if named_views is not None:
         if groups is not None or not is_list_like(named_views):
@@ -56,14 +56,14 @@ def _plain(found: Iterable[Iterable[Iterable[object]]]) -> Views:
 
 
 def groups_of(domain: Domain, *, k: int, groups: NamedGroups = None) -> tuple[Group, ...]:
-    """Return all groups of k attributes in the order of `views`, or the groups that were named."""
+    """Return the named groups, or all groups of k attributes in the order of `views`."""
     if groups is not None:
         return named_groups(checked_domain(domain), groups)
     return tuple(group for view in views_of(domain, k=k) for group in view)
 
 
 def named_groups(domain: Domain, groups: Sequence[Sequence[str]]) -> tuple[Group, ...]:
-    """Return groups as tuples of known names, no group twice."""
+    """Return groups as tuples of known names; refuse a group that stands twice."""
     if isinstance(groups, str) or any(isinstance(group, str) for group in listed(groups)):
         raise LdpstatsError(f"groups = {groups!r}", "a list of groups, such as [('age', 'sex')], each a list of names")
     named = tuple(domain.project(group).names for group in listed(groups))
@@ -73,7 +73,7 @@ def named_groups(domain: Domain, groups: Sequence[Sequence[str]]) -> tuple[Group
 
 
 def known_for(group: str | Iterable[str], known: Iterable[tuple[Group, Known]]) -> Known:
-    """Return what is known for a group, whose attributes may come in any order."""
+    """Look up a group whose attributes may come in any order."""
     wanted, listed_groups = listed(group), list(known)
     for own, value in listed_groups:
         if set(own) == set(wanted):
@@ -82,7 +82,7 @@ def known_for(group: str | Iterable[str], known: Iterable[tuple[Group, Known]]) 
 
 
 def refuse_shared_labels(groups: Sequence[Group]) -> None:
-    """Refuse groups that reports could not tell apart."""
+    """Refuse groups with the same label, which reports could not tell apart."""
     if len({label(group) for group in groups}) < len(groups):
         raise LdpstatsError(
             f"different groups with one label among {one_line([label(group) for group in groups])}",

@@ -108,11 +108,11 @@ class HadamardCoefficients(AssignedQuestions):
 
 
 def _parities(domain: Domain, k: int, mechanism: Mechanism) -> Iterator[Asked]:
-    """Ask for every coefficient of at most k attributes.
+    """Ask for every Hadamard coefficient of at most k attributes.
 
-    No two of them agree, or disagree, in all cells, also where some patterns of bits belong to no category: the bits
-    that only one of them holds are a coefficient, which is 0 in the first cell, and 1 where a single bit of it is set
-    and all others are not. There is a category of every single bit.
+    No two agree, or disagree, in all cells, even where some patterns of bits are no category: the parity of the bits
+    that only one of them holds is 0 in the first cell, and 1 where a single one of these is set and no other bit, which
+    is a category of every attribute.
     """
     widths = {name: (len(values) - 1).bit_length() for name, values in domain.categories.items()}
     for attributes in _subsets(domain.names, k):
@@ -128,6 +128,6 @@ def _parities(domain: Domain, k: int, mechanism: Mechanism) -> Iterator[Asked]:
 
 
 def _subsets(names: Sequence[str], most: int | None = None) -> Iterator[Group]:
-    """Return the nonempty sets of so many names at most, the smallest first."""
+    """Return the nonempty subsets of at most `most` names, small ones first."""
     sizes = range(1, (most or len(names)) + 1)
     return (chosen for size in sizes for chosen in combinations(names, size))

@@ -69,13 +69,7 @@ def register_protocol(cls: Class) -> Class:
 
 
 def read_protocol(text: str) -> Protocol:
-    """Read a saved protocol of any registered kind.
-
-    Parameters
-    ----------
-    text : str
-        What the file holds, as `to_json` wrote it.
-    """
+    """Read a saved protocol of any registered kind."""
     kind = kind_of_protocol(text)
     if not isinstance(kind, str) or kind not in PROTOCOLS:
         raise LdpstatsError(

@@ -19,7 +19,7 @@ REFUSE, RANDOM = "refuse", "random"
 
 
 def checked_outside(outside: object) -> str:
-    """Return a known policy."""
+    """Refuse a policy other than "refuse" and "random"."""
     if not isinstance(outside, str) or outside not in (REFUSE, RANDOM):
         raise LdpstatsError(
             f"outside = {outside!r}",
@@ -29,18 +29,7 @@ def checked_outside(outside: object) -> str:
 
 
 def with_substitutes(codes: IntArray, shape: Sequence[int], draws: Draws) -> IntArray:
-    """Return codes with a uniformly random category, drawn anew each time, for every one that is below 0.
-
-    Where there is none, nothing is drawn.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from ldpstats.randomness import client_draws
-    >>> with_substitutes(np.array([[1, -1], [0, 4]]), (2, 5), client_draws(1))
-    array([[1, 3],
-           [0, 4]])
-    """
+    """Replace every code below 0 by a uniformly random category, drawn anew; where there is none, nothing is drawn."""
     filled = codes.copy()
     for column, categories in zip(filled.T, shape, strict=True):
         outside = column < 0

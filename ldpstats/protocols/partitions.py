@@ -20,12 +20,7 @@ _ADDED_AT_ONCE = 8
 
 
 def is_partitioned(frame: object) -> TypeGuard[Any]:
-    """Say whether something is a data frame of Dask.
-
-    Parameters
-    ----------
-    frame : object
-    """
+    """Say whether this is a data frame of Dask."""
     # who has such a frame has loaded Dask
     frames = sys.modules.get("dask.dataframe")
     return frames is not None and isinstance(frame, frames.DataFrame)
@@ -37,21 +32,11 @@ def collected_by_partition(
     frame: Partitioned,
     rng: Rng,
 ) -> Collected:
-    """Collect from every partition by itself, on the workers, and add up what was counted.
+    """Collect from every partition on the Dask workers, and add up the counts.
 
-    With a seed every partition has a child seed of its own, by its place: who computes it, and how often, changes
-    nothing. Without one a partition that is computed again, because a worker was lost, is asked again; what was lost
-    has not been counted, and of each partition one result is: it is added up once, and nobody else has it.
-
-    Parameters
-    ----------
-    collect : callable
-        What is done with a partition and its seed.
-    together : callable
-        Returns the sum of a list, which it leaves as it is: a worker may be asked for the same sum again.
-    frame : dask.dataframe.DataFrame
-    rng : int or Generator, optional
-        As in a protocol's `collect`.
+    With a seed every partition has a child seed by its place: who computes it, and how often, changes nothing. Without
+    one, a partition that a lost worker had is asked again; only one result of each partition is ever counted.
+    `together` must leave its list unchanged: a worker may be asked for the same sum again.
     """
     from dask.delayed import delayed
 
@@ -66,15 +51,7 @@ def collected_by_partition(
 
 
 def added_up(results: Sequence[Any], together: Callable[[list[Collected]], Collected]) -> Collected:
-    """Compute delayed results of Dask and add them up on the workers, a few at a time.
-
-    Parameters
-    ----------
-    results : sequence of Delayed
-        At least one.
-    together : callable
-        As in `collected_by_partition`.
-    """
+    """Compute one or more delayed results of Dask, and add them up on the workers, a few at a time."""
     from dask.delayed import delayed
 
     added, used, left = delayed(_sum, pure=False), delayed(together), list(results)
@@ -85,12 +62,7 @@ def added_up(results: Sequence[Any], together: Callable[[list[Collected]], Colle
 
 
 def child_seeds(rng: Rng, parts: int) -> Sequence[np.random.SeedSequence | None]:
-    """Return a seed for each of some parts, all different; None for each where chance is secure.
-
-    Parameters
-    ----------
-    rng : int or Generator, optional
-    parts : int
+    """Return a different seed for each part, or None for each without a seed.
 
     Examples
     --------

@@ -136,7 +136,7 @@ class PerAttribute(AssignedQuestions):
         return [[one] for one in asked] if self.sampled else [[*asked]]
 
     def formed(self) -> list[tuple[Group, list[int]]]:
-        """Return the groups, each with the row that holds the answers to it."""
+        """Return the groups, each with the place of the row that holds the answers about it."""
         place_of = {name: place for place, row in enumerate(self._rows) for name in row.names}
         return [(group, [place_of[group[0]]]) for group in self.groups]
 

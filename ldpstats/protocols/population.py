@@ -39,10 +39,9 @@ class People(Protocol):
     def block_counts(
         self, questions: Sequence[Question], size: int, rng: np.random.Generator
     ) -> list[NDArray[np.int64]]:
-        """Divide them at random into blocks of `size` (the last may be smaller), and count their true answers.
+        """Divide them at random into blocks of `size`, the last perhaps smaller, and count their true answers.
 
-        The result has an array for every question, with a row for every block: the same respondents answer
-        all questions of a block.
+        Each question has an array with a row per block; the same respondents answer all questions of a block.
         """
 
     def distinct(self, attributes: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -62,7 +61,7 @@ class Records:
         return len(self.codes)
 
     def divided(self, sizes: Sequence[int], rng: np.random.Generator) -> list[People]:
-        """Take one part behind the other: the order is random already."""
+        """Cut the records, which are in random order already."""
         del rng
         ends = np.cumsum(sizes)
         return [Records(self.domain, self.codes[end - size : end]) for size, end in zip(sizes, ends, strict=True)]
@@ -70,7 +69,7 @@ class Records:
     def block_counts(
         self, questions: Sequence[Question], size: int, rng: np.random.Generator
     ) -> list[NDArray[np.int64]]:
-        """Count the answers of one block behind the other."""
+        """Cut the records into blocks, and count the answers in each."""
         del rng
         blocks = -(-self.n // size)
         places = np.arange(self.n) // size
@@ -82,7 +81,7 @@ class Records:
         return counted
 
     def distinct(self, attributes: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Compare rows."""
+        """Count equal rows of codes."""
         axes = [self.domain.names.index(name) for name in attributes]
         # by hashing, which is several times faster than sorting rows; in the order of the rows all the same
         copies = pd.DataFrame(self.codes[:, axes]).groupby(list(range(len(axes)))).size()
@@ -92,7 +91,7 @@ class Records:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JointCounts:
-    """Respondents as the number of them in every cell of the whole domain."""
+    """Respondents as joint counts: how many of them are in every cell of the whole domain."""
 
     domain: Domain
     counts: NDArray[np.int64]
@@ -103,13 +102,13 @@ class JointCounts:
         return int(self.counts.sum())
 
     def divided(self, sizes: Sequence[int], rng: np.random.Generator) -> list[People]:
-        """Draw every part without replacement from those that are left."""
+        """Draw the parts without replacement."""
         return [JointCounts(self.domain, part) for part in _dealt(self.counts, sizes, rng)]
 
     def block_counts(
         self, questions: Sequence[Question], size: int, rng: np.random.Generator
     ) -> list[NDArray[np.int64]]:
-        """Draw every block without replacement, and add its cells up by their answers."""
+        """Draw the blocks without replacement, and add their cells up by answer."""
         n = self.n
         blocks = _dealt(self.counts, [min(size, n - start) for start in range(0, n, size)], rng)
         positions = np.stack(np.unravel_index(np.arange(self.counts.size), self.domain.shape), axis=1)
@@ -135,7 +134,7 @@ def people_of(
     *,
     substitutes: bool = False,
 ) -> People:
-    """Return a population as people: a data frame, or joint counts in domain order (flat or in the domain's shape)."""
+    """Return a data frame, or joint counts in domain order (flat or in the domain's shape), as people."""
     frame = known_frame(population)
     if frame is not None:
         codes = respondents(domain, frame, counts, client_draws(rng) if substitutes else None)
@@ -207,7 +206,7 @@ def _repetitions(frame: pd.DataFrame, name: str, domain: Domain) -> NDArray[np.i
 
 
 def _dealt(left: NDArray[np.int64], sizes: Sequence[int], rng: np.random.Generator) -> NDArray[np.int64]:
-    """Deal cells' respondents out at random, a row for every part."""
+    """Divide joint counts at random into parts of these sizes, a row each (multivariate hypergeometric)."""
     parts = np.empty((len(sizes), left.size), dtype=np.int64)
     for part, size in zip(parts, sizes, strict=True):
         part[:] = rng.multivariate_hypergeometric(left, size, method="marginals")

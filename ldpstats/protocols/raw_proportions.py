@@ -20,23 +20,10 @@ RawProportions: TypeAlias = Callable[[Sequence[str]], FloatArray]
 
 
 def raw_proportions(tables: Table | TableSet, truth: Population) -> RawProportions:
-    """Return what gives the raw proportions of the cells of any attributes.
+    """Return a function that gives the proportions, without noise, of the cells of any attributes.
 
-    Parameters
-    ----------
-    tables : Table or TableSet
-        Whose reports were all simulated: of respondents nobody has the raw answers.
-    truth : DataFrame or array
-        Those whose answers were simulated: a data frame, or joint counts of the table's or the set's attributes in
-        domain order.
-
-    Examples
-    --------
-    >>> from ldpstats import Domain, SampledGroups
-    >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
-    >>> people = np.array([400, 100, 200, 300])
-    >>> raw_proportions(SampledGroups(domain, epsilon=2.0).simulate(people, rng=1), people)(["car"])
-    array([0.6, 0.4])
+    All reports of the tables must be simulated: of real respondents nobody has the raw answers. `truth` has those whose
+    answers were simulated: a data frame, or joint counts of the attributes in domain order.
     """
     if not isinstance(tables, Table | TableSet):
         raise LdpstatsError(f"tables of type {type(tables).__name__}", "a Table or a TableSet of simulated reports")

@@ -36,48 +36,26 @@ _CAUSES = (
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """Rows that stand twice in the same order.
-
-    Parameters
-    ----------
-    first, last : int
-        The first and the last of these rows, counted from 1.
-    again : int
-        Where the first comes again.
-    rows : int
-        So many of them at least come again.
-    """
+    """Stretch of rows that comes again in the same order; places are counted from 1."""
 
     first: Count
     last: Count
-    again: Count
-    rows: Count
+    again: Count  # where the first row comes again
+    rows: Count  # so many come again at least
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RepeatedRows(Result):
-    """What was found of rows that stand twice.
+    """Stretches of rows that stand twice in a file, the longest first."""
 
-    Parameters
-    ----------
-    n : int
-        The rows that were looked at.
-    window : int, optional
-        So many equal rows in a row are no chance; None where chance could make any number of rows equal.
-    copies : tuple of Copy
-        Those that stand twice, the longest first.
-    same : bool
-        Whether so many rows in a row hardly differ, as sorted ones do; nothing is concluded from them.
-    """
-
-    n: Count
-    window: int | None
+    n: Count  # rows that were looked at
+    window: int | None  # so many equal rows in a row are no chance; None: any number could be
     copies: tuple[Copy, ...] = ()
-    same: bool = False
+    same: bool = False  # in some window rows hardly differ, as sorted ones do: nothing is concluded from it
 
     @property
     def warning(self) -> tuple[str, ...]:
-        """Sentences that the summary of the tables adds where rows stand twice; none otherwise."""
+        """Sentences for the summary of the tables; none where no rows stand twice."""
         if not self.copies:
             return ()
         first = self.copies[0]
@@ -141,32 +119,14 @@ _SORTED = (
 class RepetitionSearch:
     """Look for stretches of rows that stand twice, in rows that come chunk by chunk.
 
-    Whatever the answers are, a report equals an earlier one with a probability of at most the largest that any report
-    has under any answer. So each of the n²/2 pairs of windows of L rows is equal with at most that to the power of L,
-    in order; L is the least number for which the chance of any equal pair among 2^40 rows stays below 10^-9. Of all
-    windows those are kept that a hash of their last rows chooses, the fewer the more rows come, so that memory and time
-    do not grow: a stretch that stands twice is chosen twice. In 10^8 rows it is found from some 300,000 rows on.
+    Whatever the answers are, a report equals an earlier one with at most the largest probability p of any report. So
+    two windows of L rows are equal with at most p^L, and L is the least number for which the chance of any equal pair
+    among 2^40 rows stays below 10^-9. A hash of its last rows chooses which windows are kept, fewer the more rows come,
+    so that memory and time do not grow; in a stretch that stands twice it chooses the same windows. In 10^8 rows a
+    stretch is found from some 300,000 rows on.
 
-    Sorted rows have the order of the reports themselves: wherever two files pass from one report to the next, they are
-    alike. So windows in which fewer than 16 rows differ from the next are left alone. Drawn anew, in any order but
-    that, L rows have some 75 that differ from the commonest.
-
-    Parameters
-    ----------
-    rows : sequence of SentRow
-        What a protocol's rows answer.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from ldpstats import Domain, SampledGroups
-    >>> protocol = SampledGroups(Domain({"a": [0, 1, 2], "b": [0, 1, 2]}), epsilon=1.0, mechanism="grr")
-    >>> search = RepetitionSearch(protocol.sent_rows)
-    >>> reports = np.random.default_rng(1).integers(0, 9, 1000).astype(np.uint8)
-    >>> for _ in range(2):
-    ...     search.take(SentRows("0" * 32, np.zeros(1000, dtype=np.uint8), reports))
-    >>> search.found()
-    <RepeatedRows: 2,000 rows: 1 stretch stands twice>
+    Windows in which fewer than 16 rows differ from the next are left alone: sorted rows look alike wherever one report
+    gives way to the next. In any other order, L rows drawn anew have some 75 that differ from the commonest.
     """
 
     def __init__(self, rows: Sequence[SentRow]) -> None:
@@ -182,12 +142,7 @@ class RepetitionSearch:
         self._ends = np.zeros(_AT_ONCE, dtype=np.int64)
 
     def take(self, rows: SentRows) -> None:
-        """Look at more rows, in the order in which they stand.
-
-        Parameters
-        ----------
-        rows : SentRows
-        """
+        """Look at more rows, in the order in which they stand."""
         if self.window is None:
             self._n += len(rows)
             return
@@ -218,7 +173,7 @@ class RepetitionSearch:
 
     @property
     def _below(self) -> np.uint64:
-        """What the hash of a window that is kept does not exceed."""
+        """Largest hash of a window that is kept."""
         return np.uint64(((1 << _BITS) - 1) >> self._skipped)
 
     def _compare(self, end: int, chosen: int, one: int, other: int) -> None:
@@ -230,7 +185,7 @@ class RepetitionSearch:
             self._note(earlier + 1, end - earlier)
 
     def _note(self, last: int, distance: int) -> None:
-        """Note that the window of rows up to this one, counted from 1, comes again so many rows later."""
+        """Note that the window that ends with row `last`, counted from 1, comes again `distance` rows later."""
         window = self.window or 0
         known = self._copies.get(distance)
         if known is not None:
@@ -247,17 +202,9 @@ class RepetitionSearch:
 
 
 def telling_window(probabilities: Sequence[float | None]) -> int | None:
-    """Return how many equal rows in a row are no chance; None where any number could be.
+    """Return how many equal rows in a row are no chance, given the largest probability of a report in each kind of row.
 
-    Parameters
-    ----------
-    probabilities : sequence of float
-        The largest that a report has, of every row of a protocol; None where it is not known.
-
-    Examples
-    --------
-    >>> telling_window([0.5, 0.25]), telling_window([0.5, None]), telling_window([1.0])
-    (109, None, None)
+    None where one of these is not known, or any number of rows could be equal.
     """
     known = [one for one in probabilities if one is not None]
     if not known or len(known) < len(probabilities) or max(known) >= 1:
@@ -268,18 +215,7 @@ def telling_window(probabilities: Sequence[float | None]) -> int | None:
 
 
 def largest_probability(wire: Any) -> float | None:
-    """Return a bound of the largest probability that any report has under any answer; None where none is known.
-
-    Parameters
-    ----------
-    wire : Sendable
-
-    Examples
-    --------
-    >>> from ldpstats import GRR, OUE
-    >>> round(largest_probability(GRR(4, epsilon=1.0)), 3), round(largest_probability(OUE(4, epsilon=1.0)), 3)
-    (0.475, 0.195)
-    """
+    """Bound the probability of any report under any answer; None where no bound is known."""
     if isinstance(wire, CrossedAnswers):
         parts = [largest_probability(one.mechanism) for one in wire.asked]
         return None if None in parts else math.prod(one for one in parts if one is not None)
@@ -296,7 +232,7 @@ def largest_probability(wire: Any) -> float | None:
 
 
 def _largest_output(noise: NoiseModel) -> float | None:
-    """Return the largest share of an output that is the report; where it follows from the report, that or its rest."""
+    """Bound the probability of any report from its noise model; None where that gives no bound."""
     channel = noise.truth_or_fake
     if channel is not None:
         return channel.truth + (1 - channel.truth) * max(channel.fake)
@@ -313,7 +249,7 @@ def _largest_output(noise: NoiseModel) -> float | None:
 
 
 def _write_words(rows: NDArray[Any], reports: NDArray[Any], words: NDArray[np.uint64]) -> None:
-    """Write a word for every row, in which each bit depends on the row and on the report."""
+    """Hash every row and its report to a word of 64 bits."""
     from ldpstats import kernels
 
     if reports.dtype == object:

@@ -35,19 +35,10 @@ MakeTables: TypeAlias = Callable[[Sequence[Sums], Sequence[Parts]], TableSet]
 
 
 class RowCounts:
-    """What was counted so far, row by row: `Counting` for protocols whose questions are assigned.
+    """Running counts by row of the protocol: `Counting` for assigned questions.
 
-    Parameters
-    ----------
-    rows : sequence of SentRow
-        The protocol's.
-    outputs : sequence of int
-        For each of them how many different reports there are, where these are whole numbers of which each is counted
-        by itself; 0 elsewhere.
-    summed : sequence of callables
-        What counts each row's reports.
-    make_tables : callable
-        What makes tables of the sums and the respondents of all rows.
+    `outputs` says, for each row, how many different reports there are if they are whole numbers that are counted one by
+    one, else 0; `summed` what adds up its reports; `make_tables` takes the sums and the respondents of all rows.
     """
 
     def __init__(
@@ -67,12 +58,7 @@ class RowCounts:
         return int(self._counts.sum()) + sum(one.n for one in self._sums if one is not None)
 
     def bad_rows(self, rows: SentRows) -> dict[int, Reason]:
-        """Return why the rows in some places cannot be counted.
-
-        Parameters
-        ----------
-        rows : SentRows
-        """
+        """Return, by their places, why rows cannot be counted."""
         reasons = unknown_rows(rows, self._rows)
         known = np.flatnonzero(rows.rows < len(self._rows))
         for row, places in by_row(rows.rows[known]):
@@ -81,12 +67,7 @@ class RowCounts:
         return dict(sorted(reasons.items()))
 
     def take(self, rows: SentRows) -> None:
-        """Count rows, all of them or none: a row that no client can have sent is refused, naming its place.
-
-        Parameters
-        ----------
-        rows : SentRows
-        """
+        """Count all of these rows or, naming its place, refuse one that no client can have sent."""
         if not len(rows):
             return
         if not (self._take_numbers(rows) if self._all_numbers(rows) else self._take_others(rows)):
@@ -96,7 +77,7 @@ class RowCounts:
         return bool(rows.reports.ndim == 1 and rows.reports.dtype.kind in "iu" and self._outputs.all())
 
     def _take_numbers(self, rows: SentRows) -> bool:
-        """Count reports that are whole numbers, at the speed of reading them; say whether all rows are possible."""
+        """Count reports that are whole numbers, at the speed of reading them; False if one is impossible."""
         from ldpstats import kernels
 
         counts = np.zeros_like(self._counts)
@@ -118,7 +99,7 @@ class RowCounts:
         return True
 
     def _take_others(self, rows: SentRows) -> bool:
-        """Count reports row by row of the protocol; say whether all rows are possible."""
+        """Count reports row by row of the protocol; False if one is impossible."""
         if np.any(rows.rows >= len(self._rows)):
             return False
         decoded_rows = []
@@ -134,14 +115,7 @@ class RowCounts:
         return True
 
     def take_sums(self, row: int, sums: Sums, identity: str) -> None:
-        """Count what all respondents of a collection sent in one row of the protocol.
-
-        Parameters
-        ----------
-        row : int
-        sums : Tally or CrossedRows
-        identity : str
-        """
+        """Count what all respondents of a collection sent in one row of the protocol, added up already."""
         self._take_row(row, sums)
         self._respondents.take(row, identity, None, sums.n)
 
@@ -157,13 +131,7 @@ class RowCounts:
         return slice(int(self._starts[row]), int(self._starts[row] + self._outputs[row]))
 
     def add(self, other: Self) -> None:
-        """Add what was counted elsewhere of the same collections' other rows, or of other collections.
-
-        Parameters
-        ----------
-        other : RowCounts
-            Of the same protocol.
-        """
+        """Add counts of the same protocol: of other rows of these collections, or of other collections."""
         self._respondents.add(other._respondents)
         self._counts += other._counts
         self._simulated += other._simulated
@@ -172,13 +140,7 @@ class RowCounts:
                 self._take_row(row, sums)
 
     def tables(self, set_aside: int = 0) -> TableSet:
-        """Return the tables of all that was counted.
-
-        Parameters
-        ----------
-        set_aside : int
-            How many rows were not counted, because they could not be read: every result says so.
-        """
+        """Return the tables, which say how many rows were `set_aside` because they could not be read."""
         return without_rows(self._make_tables(list(self._all_sums()), self._respondents.parts()), set_aside)
 
     def _all_sums(self) -> Iterator[Sums]:
@@ -191,22 +153,17 @@ class RowCounts:
                 yield self._sums[row] or empty
 
     def _nothing(self, row: int) -> Sums:
-        """Return the sums of nobody's reports in a row."""
+        """Return the sums of no reports."""
         form = self._rows[row].wire.report_format
         return self._summed[row](np.zeros(form.shape(0), form.dtype), 0)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values, from which `restore` goes on."""
+        """Return everything as plain values, for `restore`."""
         kept = (self._counts, self._simulated, tuple(self._sums))
         return {"counts": encoded(kept), "respondents": self._respondents.to_dict()}
 
     def restore(self, plain: Mapping[str, Any]) -> None:
-        """Go on from what `to_dict` returned.
-
-        Parameters
-        ----------
-        plain : dict
-        """
+        """Go on from what `to_dict` returned."""
         counts, simulated, sums = decoded(plain["counts"])
         if not (isinstance(counts, np.ndarray) and isinstance(simulated, np.ndarray) and isinstance(sums, tuple)):
             raise LdpstatsError("counts of another form", "two arrays, and sums of rows")
@@ -226,7 +183,7 @@ class RowCounts:
 
 
 def _alike(one: Any, empty: Sums) -> bool:
-    """Say whether sums can be added to those of nobody: they count what the same question was answered."""
+    """Say whether sums are of the same question and noise as those of a row without reports."""
     if isinstance(one, Tally) and isinstance(empty, Tally):
         return one.noise == empty.noise and one.counts.shape == empty.counts.shape
     if isinstance(one, CrossedRows) and isinstance(empty, CrossedRows):

@@ -22,7 +22,7 @@ _FEWER = "No client would read it: ask about fewer attributes, fewer of them tog
 
 
 class SavedProtocol(Shown, Saveable, ABC):
-    """A protocol over a domain that can be written down and read again."""
+    """Protocol over a domain that can be saved and read again."""
 
     kind: ClassVar[str]
     saved: ClassVar[tuple[str, ...]]
@@ -33,7 +33,7 @@ class SavedProtocol(Shown, Saveable, ABC):
 
     @abstractmethod
     def _agreed(self) -> object:
-        """Return what is asked and how it is randomized, in a form that prints all of it."""
+        """Return what is asked and how it is randomized, in a form that prints all of it, for the fingerprint."""
 
     @abstractmethod
     def privacy(self) -> PrivacyStatement:
@@ -84,22 +84,21 @@ class SavedProtocol(Shown, Saveable, ABC):
 
     @classmethod
     def _made(cls, domain: Domain, options: dict[str, Any], body: dict[str, Any]) -> Self:
-        """Make the protocol of a file again."""
+        """Make the protocol from what its file says."""
         del body
         return cls(domain, **options)  # type: ignore[call-arg]  # every kind takes a domain
 
     def _refuse_differences(self, body: dict[str, Any]) -> None:
-        """Refuse a file from which this protocol was made, if it would write another one."""
+        """Refuse the file from which this protocol was made, if it would write another one."""
         other = differences(self._body(), {**body, "parameters": self._as_named(body["parameters"])})
         if other:
             raise ValueError(f"its {one_line(other)} and the rest of it are not of one protocol")
 
     def _as_named(self, parameters: dict[str, Any]) -> dict[str, Any]:
-        """Return the parameters of a file as this protocol, which was made of it, writes them."""
+        """Return a file's parameters as this protocol, which was made of them, writes them."""
         return parameters
 
     def _set(self, **values: Any) -> None:
-        """Set fields of a frozen protocol, while it is made."""
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
@@ -116,15 +115,14 @@ class SavedProtocol(Shown, Saveable, ABC):
         }
 
     def _parameters(self) -> dict[str, Any]:
-        """Return what the protocol is made of again."""
         return {name: getattr(self, name) for name in self.saved}
 
     def _asked_of_respondents(self) -> dict[str, Any]:
-        """Return what each respondent may be asked, and by which mechanisms; a curator asks nobody."""
+        """Return units and mechanisms for the file; a curator has none."""
         return {}
 
     def _promised_of_queries(self) -> dict[str, str]:
-        """Return what holds, beside the level, of every query that respondents are sent; most protocols send none."""
+        """Return, for the file, what holds of every query beside the level; most protocols send no queries."""
         return {}
 
     @property
@@ -133,7 +131,6 @@ class SavedProtocol(Shown, Saveable, ABC):
 
     @property
     def _substitutes(self) -> bool:
-        """Whether random categories take the place of answers outside the questionnaire."""
         return self.outside == RANDOM
 
     def fingerprint(self) -> str:
@@ -146,13 +143,7 @@ class SavedProtocol(Shown, Saveable, ABC):
 
 
 def kind_of_protocol(text: str) -> object:
-    """Return the kind of a saved protocol.
-
-    Parameters
-    ----------
-    text : str
-        What the file holds.
-    """
+    """Return the kind that a saved protocol states."""
     try:
         if isinstance(text, str):
             refuse_oversized(text, "a protocol file")

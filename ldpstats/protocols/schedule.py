@@ -18,15 +18,7 @@ RECORD = "a respondent's whole record"
 
 
 def warn_of_few(n: int, units: int, stacklevel: int) -> None:
-    """Warn before long work after which some units have no respondent, and none has two.
-
-    Parameters
-    ----------
-    n, units : int
-        How many respondents there are, and how many units.
-    stacklevel : int
-        Of whoever called.
-    """
+    """Warn before long work for fewer respondents than units: no table could show a dependence."""
     if n < units and units >= _MANY:
         warnings.warn(
             f"{n:,} respondents for {units:,} groups of questions: {units - n:,} are asked of nobody and the others of "
@@ -42,18 +34,18 @@ def scheduled(n: int, units: int, first: int) -> list[range]:
 
 
 def among(places: range) -> slice:
-    """Return what picks places out of an array at once: by a range, NumPy takes them number by number."""
+    """Return places as a slice: given a range, NumPy would take them one by one."""
     return slice(places.start, places.stop, places.step)
 
 
 def equal_shares(epsilon: float, parts: int) -> float:
-    """Return the largest double of which so many add up to no more than epsilon."""
+    """Return the largest double of which `parts` add up to no more than epsilon."""
     share = epsilon / parts
     return share if Fraction(share) * parts <= Fraction(epsilon) else float(np.nextafter(share, 0))
 
 
 def worst_level(sent: Iterable[Iterable[Mechanism]]) -> float:
-    """Return the largest strict level among some sets of reports, each of one respondent."""
+    """Return the largest strict level among sets of mechanisms, each of one respondent's reports."""
     ratios = [joint_ratio(mechanisms) for mechanisms in dict.fromkeys(map(tuple, sent))]
     known = [ratio for ratio in ratios if ratio is not None]
     return strict_epsilon(max(known) if len(known) == len(ratios) else None)

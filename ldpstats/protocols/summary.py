@@ -28,18 +28,7 @@ class Described(typing.Protocol):
 
 
 def summary_of(protocol: Described, groups: Sequence[Group], *said: str, covered: str = _SENT) -> Summary:
-    """Return the summary of a protocol.
-
-    Parameters
-    ----------
-    protocol : protocol
-    groups : sequence of groups
-        The attributes of every table that follows.
-    *said : str
-        What is asked of whom, and how it is randomized.
-    covered : str
-        What the level is a guarantee for.
-    """
+    """Return a protocol's summary; `said` are questions and noise, `covered` is what the level is a guarantee for."""
     domain, statement = protocol.domain, protocol.privacy()
     records = f"{counted(len(domain), 'attribute')} with {domain.size():,} possible records"
     sizes = between([domain.size(group) for group in groups], ",")
@@ -57,12 +46,12 @@ def counted(number: int, what: str) -> str:
 
 
 def between(numbers: Sequence[float], form: str = ".4g") -> str:
-    """Say between which numbers some are."""
+    """Format the smallest and the largest number as a range, or as one if they print alike."""
     return " to ".join(dict.fromkeys(format(number, form) for number in (min(numbers), max(numbers))))
 
 
 def named(names: Iterable[str]) -> str:
-    """Return a list of names, of which only some are shown where there are many."""
+    """Join names, of which only some are shown where there are many."""
     return "; ".join(_shortened(names))
 
 

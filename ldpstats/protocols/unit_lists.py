@@ -13,13 +13,7 @@ if TYPE_CHECKING:
 
 
 def plain_units(units: Sequence[Unit]) -> dict[str, Any]:
-    """Return every different mechanism once, and the rows of every unit, which name theirs by its number.
-
-    Parameters
-    ----------
-    units : sequence of Unit
-        What each respondent is asked: one of these.
-    """
+    """Return every different mechanism once, and the rows of every unit, which name theirs by its number."""
     asked = [one for unit in units for row in unit for one in row.asked]
     numbers = {one: number for number, one in enumerate(dict.fromkeys(one.mechanism for one in asked))}
     return {
@@ -29,20 +23,14 @@ def plain_units(units: Sequence[Unit]) -> dict[str, Any]:
 
 
 def read_mechanisms(body: Mapping[str, Any]) -> tuple[Mechanism, ...]:
-    """Return the mechanisms of a protocol file, one for every answer in order.
-
-    Parameters
-    ----------
-    body : mapping
-        What `plain_units` wrote, and more.
-    """
+    """Return the mechanisms of a protocol file that `plain_units` wrote, one for every answer in order."""
     listed = [read_mechanism(one) for one in body["mechanisms"]]
     answers = [one for unit in body["units"] for row in unit for one in row.get("crossed", [row])]
     return tuple(listed[one["mechanism"]] for one in answers)
 
 
 def _row(row: Row, numbers: Mapping[Mechanism, int]) -> dict[str, Any]:
-    """Return a row: one answer, or several ones that are crossed, each a number of so many bytes."""
+    """Return a row as plain values: one answer, or several crossed ones, each a number of so many bytes."""
     if len(row.asked) == 1:
         return {"group": label(row.names), **_answer(row.asked[0], numbers)}
     answers = [_answer(one, numbers) for one in row.asked]

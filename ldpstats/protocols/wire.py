@@ -22,48 +22,31 @@ _DIGITS = 20
 
 
 class Sendable(Protocol):
-    """What can be sent: reports of one form, of which some are possible. A mechanism is such."""
+    """Set of possible reports of one form, such as a mechanism's."""
 
     @property
     def report_format(self) -> ReportFormat:
         """How the reports are stored."""
 
     def possible(self, reports: NDArray[Any], /) -> BoolArray:
-        """Say which reports, already of the right form, can have been sent."""
+        """Mask of the reports, already of the right form, that can have been sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a row cannot be counted: an error, but for the place of the row.
-
-    Parameters
-    ----------
-    came, allowed, advice : str
-        As in `LdpstatsError`.
-    """
+    """Why a row cannot be counted: an `LdpstatsError` without the place of the row."""
 
     came: str
     allowed: str
     advice: str = ""
 
     def error(self, where: str) -> ReportError:
-        """Return the error about the row in this place.
-
-        Parameters
-        ----------
-        where : str
-            Such as "row 17".
-        """
+        """Return the error about the row in this place, such as "row 17"."""
         return ReportError(f"{self.came} in {where}", self.allowed, self.advice)
 
 
 def report_size(form: ReportFormat) -> int | None:
-    """Return how many bytes a report takes when it travels; None where it is one whole number.
-
-    Parameters
-    ----------
-    form : ReportFormat
-    """
+    """Number of bytes of a report on the wire; None where it is one whole number."""
     if form.width is None:
         return None
     last = form.dtype if form.last is None else form.last
@@ -71,18 +54,7 @@ def report_size(form: ReportFormat) -> int | None:
 
 
 def to_bytes(data: NDArray[Any], form: ReportFormat) -> NDArray[np.uint8]:
-    """Return rows of numbers as rows of bytes: one number after the other, each with its lowest byte first.
-
-    Parameters
-    ----------
-    data : array, shape (reports, width)
-    form : ReportFormat
-
-    Examples
-    --------
-    >>> to_bytes(np.array([[1, 258]]), ReportFormat(np.dtype(np.uint16), 2))
-    array([[1, 0, 2, 1]], dtype=uint8)
-    """
+    """Return rows of numbers as rows of bytes: number after number, lowest byte first."""
     size = report_size(form)
     assert size is not None  # one whole number is no bytes
     raw = np.empty((len(data), size), dtype=np.uint8)
@@ -93,18 +65,7 @@ def to_bytes(data: NDArray[Any], form: ReportFormat) -> NDArray[np.uint8]:
 
 
 def from_bytes(raw: NDArray[np.uint8], form: ReportFormat) -> NDArray[Any]:
-    """Return the numbers that `to_bytes` wrote.
-
-    Parameters
-    ----------
-    raw : array, shape (reports, bytes)
-    form : ReportFormat
-
-    Examples
-    --------
-    >>> from_bytes(np.array([[1, 0, 2, 1]], dtype=np.uint8), ReportFormat(np.dtype(np.uint16), 2))
-    array([[  1, 258]], dtype=uint16)
-    """
+    """Return the numbers that `to_bytes` wrote."""
     size = report_size(form)
     assert size is not None  # one whole number is no bytes
     if form.dtype.itemsize == 1 and form.last is None:
@@ -117,7 +78,7 @@ def from_bytes(raw: NDArray[np.uint8], form: ReportFormat) -> NDArray[Any]:
 
 
 def _fields(form: ReportFormat, size: int) -> list[tuple[slice, slice, np.dtype[Any]]]:
-    """Return which columns of numbers are which bytes, and of what type."""
+    """Return, for numbers of each type, their columns and their places among the bytes."""
     assert form.width is not None
     if form.last is None:
         return [(slice(0, form.width), slice(0, size), form.dtype.newbyteorder("<"))]
@@ -129,19 +90,7 @@ def _fields(form: ReportFormat, size: int) -> list[tuple[slice, slice, np.dtype[
 
 
 def to_column(data: NDArray[Any], form: ReportFormat) -> NDArray[Any]:
-    """Return reports as a column of a data frame: whole numbers, or bytes as hexadecimal texts.
-
-    Parameters
-    ----------
-    data : array
-        A report, or a row of numbers, each.
-    form : ReportFormat
-
-    Examples
-    --------
-    >>> to_column(np.array([[1, 258]]), ReportFormat(np.dtype(np.uint16), 2))
-    array(['x01000201'], dtype=object)
-    """
+    """Return reports as a column of a data frame: whole numbers, or hexadecimal texts such as "x01000201"."""
     size = report_size(form)
     if size is None:
         return data
@@ -151,21 +100,9 @@ def to_column(data: NDArray[Any], form: ReportFormat) -> NDArray[Any]:
 
 
 def from_column(values: Sequence[Any] | NDArray[Any], form: ReportFormat) -> tuple[NDArray[Any], dict[int, Reason]]:
-    """Return the reports in a column, and why those in some places are none; there the array holds zeros.
+    """Return the reports in a column, and by their places why some are none; there the array holds zeros.
 
-    Parameters
-    ----------
-    values : sequence
-        What `to_column` returned, also as a file reader may leave it: numbers as texts, or, from files of older
-        versions, bytes as lists of numbers in JSON.
-    form : ReportFormat
-
-    Examples
-    --------
-    >>> form = ReportFormat(np.dtype(np.uint8), 2)
-    >>> data, reasons = from_column(["x0102", "[3, 4]", "x01"], form)
-    >>> data.tolist(), list(reasons)
-    ([[1, 2], [3, 4], [0, 0]], [2])
+    A file reader may have left numbers as texts; older versions wrote bytes as lists of numbers in JSON.
     """
     found = _numbers_at_once(values, form) if form.width is None else _bytes_at_once(values, form)
     if found is not None:
@@ -181,7 +118,7 @@ def from_column(values: Sequence[Any] | NDArray[Any], form: ReportFormat) -> tup
 
 
 def _numbers_at_once(values: Sequence[Any] | NDArray[Any], form: ReportFormat) -> NDArray[Any] | None:
-    """Read a column of whole numbers, or of texts as these are written, that all fit; None if it is another one."""
+    """Read a column of whole numbers, or of texts as these are written, if all fit; else return None."""
     column = values if isinstance(values, np.ndarray) and values.dtype != object else _typed(values)
     if column.dtype.kind == "U":
         try:
@@ -196,7 +133,7 @@ def _numbers_at_once(values: Sequence[Any] | NDArray[Any], form: ReportFormat) -
 
 
 def _typed(values: Iterable[Any]) -> NDArray[Any]:
-    """Return whole numbers, or short texts, as an array of their own type, and what else there is as objects."""
+    """Return an array of whole numbers or short texts in their own type, and of anything else as objects."""
     listed = list(values)
     kinds = {type(one) for one in listed}
     # an array of texts drops zero bytes at their ends
@@ -205,7 +142,7 @@ def _typed(values: Iterable[Any]) -> NDArray[Any]:
 
 
 def _bytes_at_once(values: Sequence[Any] | NDArray[Any], form: ReportFormat) -> NDArray[Any] | None:
-    """Read a column of texts of the right length that are all hexadecimal; None if it is another one."""
+    """Read a column of hexadecimal texts of the right length, if all are; else return None."""
     size = report_size(form)
     assert size is not None
     if not all(type(one) is str and len(one) == 2 * size + 1 and one[0] == _LETTER for one in values):
@@ -221,13 +158,7 @@ def _bytes_at_once(values: Sequence[Any] | NDArray[Any], form: ReportFormat) -> 
 
 
 def parsed_report(value: object, form: ReportFormat) -> NDArray[Any] | Reason:
-    """Return a single report as an array, or why it is none: a number, or a text of digits or of bytes.
-
-    Parameters
-    ----------
-    value : int or str
-    form : ReportFormat
-    """
+    """Return one report, a number or a text of digits or of bytes, as an array; or why it is none."""
     read = _parsed(value, form)
     return read if isinstance(read, Reason) else np.array(read, dtype=form.dtype)
 

@@ -20,7 +20,7 @@ _MOST_GROUPS = 2_000_000
 
 
 def attribute_names(attributes: object) -> list[Attribute]:
-    """Return the attributes by name, or numbered from 0 if only their number came."""
+    """Return the names of attributes, or numbers from 0 if only how many there are is given."""
     names = (
         [*attributes]
         if isinstance(attributes, Iterable) and not isinstance(attributes, str)
@@ -32,12 +32,12 @@ def attribute_names(attributes: object) -> list[Attribute]:
 
 
 def is_name(name: object) -> TypeGuard[Attribute]:
-    """Say whether an attribute can be called so; True and False are no numbers here."""
+    """Say whether this can name an attribute: a string or a whole number, but neither True nor False."""
     return isinstance(name, (str, int, np.integer)) and not isinstance(name, bool)
 
 
 def group_size(k: object, attributes: int, cover: Cover) -> int:
-    """Return the size of the groups, if so many attributes can be seated in such groups."""
+    """Return k, if views of so many attributes can have such groups."""
     size = at_least(k, 1, "k")
     if size > attributes:
         raise LdpstatsError(
@@ -57,7 +57,7 @@ def group_size(k: object, attributes: int, cover: Cover) -> int:
 
 
 def covering(cover: Cover, groups: object) -> Cover:
-    """Return what the views are to cover, after a check."""
+    """Return what the views are to cover, if that is known and goes with `groups`."""
     if not isinstance(cover, str) or cover not in get_args(Cover):
         raise LdpstatsError(f"cover = {shortened(cover)}", " or ".join(map(repr, get_args(Cover))))
     if groups is not None and cover == "pairs":
@@ -66,7 +66,7 @@ def covering(cover: Cover, groups: object) -> Cover:
 
 
 def named_groups(groups: object, attributes: Sequence[Attribute]) -> list[Group]:
-    """Return the groups that an analyst names, each attribute known and no group twice."""
+    """Return the groups that an analyst names; refuse unknown attributes and a group that stands twice."""
     if not isinstance(groups, Iterable) or isinstance(groups, str):
         raise LdpstatsError(f"groups = {shortened(groups)}", "a list of groups, such as [('age', 'sex')]")
     named = [_named_group(group, attributes) for group in groups]

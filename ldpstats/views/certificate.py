@@ -199,7 +199,6 @@ def certify_views(
 
 
 def _as_views(found: object) -> tuple[tuple[Group, ...], ...]:
-    """Return what came as views of groups of names; only their form is looked at."""
     if not _is_list(found):
         raise LdpstatsError(f"views {shortened(found)}", "a list of views, each a list of groups")
     held = []
@@ -219,14 +218,14 @@ def _in_order(group: Iterable[Attribute], places: Mapping[Attribute, int]) -> Gr
 
 
 def _asked(places: Mapping[Attribute, int], k: int, cover: Cover, named: tuple[Group, ...] | None) -> list[Group]:
-    """Return every group or pair that is to stand somewhere, its attributes in order."""
+    """Return every group, or pair, that is to be covered, its attributes in order."""
     if named is not None:
         return [_in_order(group, places) for group in named]
     return [*combinations(places, 2 if cover == "pairs" else k)]
 
 
 def _things(held: Iterable[Iterable[Group]], places: Mapping[Attribute, int], cover: Cover) -> Iterator[Group]:
-    """Go through the groups that stand in the views, or through the pairs in them."""
+    """Yield every group in the views, or every pair, with its attributes in order."""
     for group in chain.from_iterable(held):
         known = _in_order((name for name in group if name in places), places)
         if cover == "pairs":
@@ -236,7 +235,7 @@ def _things(held: Iterable[Iterable[Group]], places: Mapping[Attribute, int], co
 
 
 def _strange_views(held: Sequence[Sequence[Group]], places: Mapping[Attribute, int]) -> Iterator[str]:
-    """Tell of no views, the first view without groups and the first attribute that nobody knows."""
+    """Yield failures: no views, the first empty view, the first unknown attribute."""
     if not held:
         yield "There are no views."
     yield from [f"View {number} is empty." for number, view in enumerate(held, 1) if not view][:1]
@@ -254,7 +253,7 @@ def _standing_twice(held: Iterable[Iterable[Group]]) -> Iterator[str]:
 def _strange_groups(
     held: Iterable[Iterable[Group]], places: Mapping[Attribute, int], k: int, cover: Cover, named: set[Group] | None
 ) -> Iterator[str]:
-    """Tell of groups that have not the size, or are none of those that were named."""
+    """Yield failures: groups of another size, or not asked for."""
     sizes = range(1 if cover == "pairs" else k, k + 1)
     for number, view in enumerate(held, 1):
         for group in view:
@@ -266,7 +265,7 @@ def _strange_groups(
 
 
 def _miscounted(covered: Mapping[Group, int], missing: Sequence[Group], cover: Cover) -> Iterator[str]:
-    """Tell of what stands nowhere, and of groups that stand more than once."""
+    """Yield failures: groups or pairs that are not covered, and groups that are covered more than once."""
     if missing:
         yield f"Not covered: {_many(len(missing), _thing(cover))}, the first {missing[0]!r}."
     repeated = [(group, times) for group, times in covered.items() if times > 1]
@@ -276,7 +275,6 @@ def _miscounted(covered: Mapping[Group, int], missing: Sequence[Group], cover: C
 
 
 def _lower_bound(d: int, k: int, cover: Cover, named: tuple[Group, ...] | None) -> int:
-    """Return a number of views that is necessary, by counting alone."""
     if named is not None:  # groups that share an attribute stand in different views
         return max(Counter(chain.from_iterable(named)).values())
     full, rest = divmod(d, k)

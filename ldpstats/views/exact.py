@@ -21,11 +21,11 @@ def every_group(d: int, k: int) -> Iterable[Iterable[Sequence[int]]]:
 
 
 def _circle(d: int) -> list[list[tuple[int, int]]]:
-    """Seat all but the first attribute around a table; in every view one meets the first, the rest face each other.
+    """Return the views of all pairs by the circle method for round-robin tournaments.
 
-    Going round, the even numbers come upwards, then the odd ones downwards: so the views are those printed as
-    examples for 5 and 6 attributes by Imran and Meo (2024). With an odd number of attributes the last seat is
-    empty, and who would meet it rests.
+    All but the first attribute sit around a table: in every view one meets the first, the others face each other. The
+    even numbers come upwards, then the odd ones downwards, so that the views are those printed for 5 and 6 attributes
+    by Imran and Meo (2024). With an odd number the last seat is empty, and who would meet it rests.
     """
     seats = d + d % 2
     table = [*range(2, seats, 2), *range(seats - 1, 0, -2)]
@@ -65,8 +65,8 @@ def _joined(view: IntArray, kind: IntArray, joining: IntArray, forced: BoolArray
     """Choose the partial groups that the next attribute joins: so many of each kind, at most one in a view.
 
     They are the paths of a maximum flow: source, view, kind, sink. A forced view has as many open slots as attributes
-    are left, so it cannot do without this one. All the other views get their flow through a hub that passes on no
-    more than what the forced views leave, so that a flow of full value uses every forced view.
+    are left, and needs this one. All others get their flow through a hub that passes on no more than the forced views
+    leave, so that a flow of full value uses every forced view.
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import maximum_flow

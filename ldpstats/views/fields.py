@@ -14,56 +14,27 @@ from ldpstats.arrays import IntArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ring:
-    """Numbers 0 to q-1 with their differences and products as tables.
-
-    Parameters
-    ----------
-    minus, times : array of shape (q, q)
-    apart : array
-        Elements whose differences can all be divided by; as many as the smallest prime power in q.
-
-    Examples
-    --------
-    >>> ring(6).apart
-    array([0, 4])
-    """
+    """Finite ring: numbers 0 to q-1 with tables, shape (q, q), of their differences and products."""
 
     minus: IntArray
     times: IntArray
-    apart: IntArray
+    apart: IntArray  # elements whose differences all have inverses: as many as the smallest prime power in q
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Field(Ring):
-    """A ring in which every element but 0 is a power of one element.
+    """Finite field: every element but 0 is a power of one generator."""
 
-    Parameters
-    ----------
-    powers : array of length q-1
-        Those powers in their order, from the zeroth.
-
-    Examples
-    --------
-    >>> field(4).powers
-    array([1, 2, 3])
-    """
-
-    powers: IntArray
+    powers: IntArray  # of the generator, from the zeroth to the (q-2)-th
 
     @property
     def logarithms(self) -> IntArray:
-        """The exponent of every element but 0."""
+        """Exponent of every element but 0, to the generator."""
         return np.argsort(np.append(0, self.powers)) - 1
 
 
 def prime_powers(n: int) -> list[int]:
-    """Return the prime powers that n is the product of.
-
-    Examples
-    --------
-    >>> prime_powers(360)
-    [8, 9, 5]
-    """
+    """Return the prime powers of which n is the product, by increasing primes: 8, 9, 5 for 360."""
     powers, prime = [], 2
     while n > 1:
         power = 1
@@ -77,14 +48,9 @@ def prime_powers(n: int) -> list[int]:
 
 @cache
 def field(q: int) -> Field:
-    """Return the field of q elements, for a prime power q.
+    """Return the finite field of q elements, for a prime power q.
 
     Its elements are polynomials over the numbers modulo p, written as numbers with base p.
-
-    Examples
-    --------
-    >>> field(5).times[3]
-    array([0, 3, 1, 4, 2])
     """
     prime = next(divisor for divisor in range(2, q + 1) if q % divisor == 0)
     weights = prime ** np.arange(round(math.log(q, prime)))
@@ -98,7 +64,7 @@ def field(q: int) -> Field:
 
 
 def _orbits(digits: IntArray, weights: IntArray) -> Iterator[list[int]]:
-    """Multiply 1 by x again and again, for every rule that replaces the highest power of x by lower ones."""
+    """Yield the powers of x modulo every monic polynomial of degree m over the prime field, except x^m."""
     prime = int(digits.max()) + 1
     for rule in digits[1:]:
         powers = [1]
@@ -111,13 +77,7 @@ def _orbits(digits: IntArray, weights: IntArray) -> Iterator[list[int]]:
 
 @cache
 def ring(q: int) -> Ring:
-    """Return the product of the fields whose orders are the prime powers in q.
-
-    Examples
-    --------
-    >>> ring(15).times[7, 8]
-    np.int64(6)
-    """
+    """Return the product of the finite fields whose orders are the prime powers in q."""
     parts = prime_powers(q)
     minus, times = np.zeros((2, 1, 1), dtype=np.int64)
     apart = np.zeros(min(parts), dtype=np.int64)

@@ -23,7 +23,7 @@ def packed(groups: Sequence[Group]) -> list[View]:
 
 
 def _coloured(groups: Sequence[Group]) -> list[View]:
-    """Colour the groups greedily, in several orders, and take the best."""
+    """Colour groups that share attributes differently, greedily and in several orders; return the best as views."""
     from networkx import Graph, greedy_color
 
     holders: dict[Attribute, list[int]] = defaultdict(list)

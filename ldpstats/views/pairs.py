@@ -56,7 +56,7 @@ _NEARLY_KIRKMAN = {
 
 @dataclass(frozen=True, slots=True)
 class _Recipe:
-    """So many views, and how to make them. They may seat more attributes than were asked for."""
+    """Number of views, and the function that makes them; they may seat more attributes than were asked for."""
 
     views: int
     make: Callable[[], IntArray]
@@ -64,7 +64,6 @@ class _Recipe:
 
 @cache
 def _best(d: int, k: int) -> _Recipe:
-    """Return the recipe with the fewest views for d attributes in groups of k."""
     if d <= k:
         return _Recipe(1, lambda: np.zeros((1, d), dtype=np.int64))
     if k == 2:
@@ -73,7 +72,7 @@ def _best(d: int, k: int) -> _Recipe:
 
 
 def _recipes(d: int, k: int) -> Iterator[_Recipe]:
-    """Go through all constructions; most rest on smaller covers, and so on each other."""
+    """Yield the recipes of all constructions; most rest on smaller covers."""
     yield _best(d, k - 1)
     for times in range(2, k // 2 + 1):
         yield _multiplied(_best(-(-d // times), k // times), times)
@@ -91,17 +90,17 @@ def _recipes(d: int, k: int) -> Iterator[_Recipe]:
 
 
 def _order(least: float, modulus: int) -> int:
-    """Return the least prime power, no less than that, which leaves the remainder 1."""
+    """Return the least prime power, from `least` on, that leaves the remainder 1."""
     return next(q for q in count(2) if q >= least and q % modulus == 1 and len(prime_powers(q)) == 1)
 
 
 def _multiplied(small: _Recipe, times: int) -> _Recipe:
-    """Let a bundle of so many attributes take the place of each one."""
+    """Replace each attribute of a smaller cover by so many attributes."""
     return _Recipe(small.views, lambda: np.repeat(small.make(), times, axis=1))
 
 
 def _in_rows(d: int, k: int, rows: int) -> _Recipe:
-    """Cover the pairs from different rows by a transversal design, and those within the rows side by side.
+    """Cover pairs from different rows by a transversal design, and pairs within the rows by a smaller cover.
 
     View s of the design puts attribute y of row i on the line y - s·x_i, where x_i - x_j can be divided by: so two
     attributes of different rows are on one line for exactly one s (MacNeish 1922).
@@ -124,7 +123,7 @@ def _in_rows(d: int, k: int, rows: int) -> _Recipe:
 def _kirkman_thrice(q: int) -> IntArray:
     """Return the Kirkman triple system of 3q attributes, for a prime power q = 6t + 1.
 
-    Attributes are (row, element), of three rows. One view is moved on by every element of the field; the remaining
+    Attributes are (row, element), of three rows. One view is moved on by every element of the field; the other
     transversal triples make a view each when they are moved so (Ray-Chaudhuri & Wilson 1971).
     """
     t, numbers, place = (q - 1) // 6, field(q), _places(q)
@@ -192,7 +191,7 @@ def _developed(base: Iterable[IntArray], rows: int, minus: IntArray) -> IntArray
 
 
 def _labels(groups: Iterable[Sequence[int] | IntArray], attributes: int) -> IntArray:
-    """Return a row of labels: that of a group is its first attribute, and who is in none is a group of her own."""
+    """Return a label for every attribute: the first one of its group, or itself where it is in none."""
     labels = np.arange(attributes)
     for group in groups:
         labels[np.asarray(group)] = group[0]

@@ -27,20 +27,16 @@ _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if
 
 
 class CellError(LdpstatsError):
-    """A cell of a vignette that failed, with what it said."""
+    """Error of a cell of a vignette, with what it said."""
 
 
 def executed(notebook: Notebook, folder: Path, name: str) -> Notebook:
-    """Return a notebook with what its cells print and show; a signal ends its kernel, and is a KeyboardInterrupt.
+    """Execute a notebook in place; a signal ends its kernel, and is a KeyboardInterrupt.
 
     Parameters
     ----------
-    notebook : Notebook
-        It is changed in place.
-    folder : Path
-        Where its files are. Modules are not imported from there: a file of answers may be called "random.py".
-    name : str
-        What a progress bar and errors call it.
+    notebook, folder, name
+        `folder` has its files; no modules are imported from there, since a file of answers may be called "random.py".
     """
     for package in ("nbclient", "ipykernel", "matplotlib"):
         if find_spec(package) is None:
@@ -67,7 +63,7 @@ def executed(notebook: Notebook, folder: Path, name: str) -> Notebook:
 
 
 def _refuse_errors(notebook: Notebook, name: str) -> None:
-    """Refuse a notebook that shows errors: those of pictures come behind the end of their cells, which do not fail."""
+    """Refuse a notebook that shows errors: those of pictures come after the end of their cells, which do not fail."""
     for cell in notebook.cells:
         for output in cell.get("outputs", ()):
             if output.output_type == "error":
@@ -75,27 +71,27 @@ def _refuse_errors(notebook: Notebook, name: str) -> None:
 
 
 def _environment(own: Path) -> dict[str, str]:
-    """Return what a kernel's variables are: pictures are for the notebook, and nobody's profile is run."""
+    """Return a kernel's environment variables: pictures go to the notebook, and nobody's IPython profile is run."""
     backend = "module://matplotlib_inline.backend_inline"
     return {**os.environ, "TQDM_DISABLE": "1", "MPLBACKEND": backend, "IPYTHONDIR": str(own / "profiles")}
 
 
 def _client(notebook: Notebook, folder: Path, own: Path, arrived: list[int]) -> Any:
-    """Return what executes a notebook, and notes the signals that arrive meanwhile."""
+    """Return an executing client that notes in `arrived` the signals that come meanwhile."""
     from nbclient import NotebookClient
 
     class Interruptible(NotebookClient):
-        """A client that a signal ends: after the own handler of nbclient 0.11 it waits for a reply forever."""
+        """Client that a signal ends: with the signal handler of nbclient 0.11 it would wait for a reply forever."""
 
         async def async_start_new_kernel(self, **options: Any) -> None:
-            """Start the kernel, now that the handlers are there which are replaced."""
+            """Replace nbclient's signal handlers, which are installed by now, and start the kernel."""
             if os.name != "nt" and threading.current_thread() is threading.main_thread():
                 for number in _SIGNALS:
                     asyncio.get_running_loop().add_signal_handler(number, self._end_kernel, number)
             await super().async_start_new_kernel(**options)
 
         def forget_kernel(self) -> None:
-            """Have nothing more done when Python ends: nbclient 0.11 would stop a kernel that did not even start."""
+            """Unregister the cleanup at exit: nbclient 0.11 would stop a kernel that did not even start."""
             atexit.unregister(self._cleanup_kernel)
 
         def _end_kernel(self, number: int) -> None:
@@ -114,7 +110,7 @@ def _client(notebook: Notebook, folder: Path, own: Path, arrived: list[int]) -> 
 
 
 def _kernel_manager(own: Path) -> Any:
-    """Return what starts a kernel of this very Python, whatever kernels are registered."""
+    """Return a manager that starts a kernel of this very Python, whatever kernels are registered."""
     from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
     from jupyter_client.manager import AsyncKernelManager
 
@@ -135,7 +131,7 @@ def _kernel_manager(own: Path) -> Any:
 
 
 def _of_cell(error: Any, name: str) -> CellError:
-    """Return the error of a cell: what the package says of the data stands in the foreground."""
+    """Return the error of a cell, with the package's own message first."""
     said = visible(" ".join(str(error.evalue).split()))
     said = said if len(said) <= _MOST_SAID else f"{said[:_MOST_SAID]}..."
     return CellError(
@@ -146,7 +142,6 @@ def _of_cell(error: Any, name: str) -> CellError:
 
 
 def _of_kernel(error: Exception, name: str) -> LdpstatsError:
-    """Return the error of a kernel that ended or did not start."""
     return LdpstatsError(
         f"the vignette {name} stopped, since the Python that executes it ended ({error})",
         "a Python that runs until the last cell",

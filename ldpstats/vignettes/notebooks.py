@@ -28,31 +28,17 @@ _IMAGE = re.compile(r"^!\[[^\n]*\]\((?!https?:)[^)]*\)$", flags=re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class OwnData:
-    """What takes the place of a vignette's own data.
+    """Own data, or a level, that takes the place of a vignette's."""
 
-    Parameters
-    ----------
-    file : str
-        Of answers, in the folder where the notebook runs; "" where its own data stay.
-    columns : sequence of str
-    epsilon : float, optional
-    cuts : mapping of str to str
-        How numbers are put into classes, by column.
-    missing : sequence of str
-        Cells that are no answer.
-    notes : sequence of str
-        What must be said about the columns.
-    """
-
-    file: str = ""
+    file: str = ""  # of answers, in the folder where the notebook runs; "" keeps the vignette's data
     columns: Sequence[str] = ()
     epsilon: float | None = None
-    cuts: Mapping[str, str] = field(default_factory=dict)
-    missing: Sequence[str] = ()
-    notes: Sequence[str] = ()
+    cuts: Mapping[str, str] = field(default_factory=dict)  # how numbers are put into classes, by column
+    missing: Sequence[str] = ()  # cells that are no answer
+    notes: Sequence[str] = ()  # what must be said about the columns
 
     def code(self) -> str:
-        """Return what stands in the place of the vignette's own parameters: the same lines always, and JSON."""
+        """Return the code of the injected cell: always the same lines, and the values as JSON."""
         given = {name: value for name, value in asdict(self).items() if value or (self.file and value is not None)}
         lines = [line for name, line in _LINES.items() if given.get(name)]
         imports = "import json\n\n" + "from ldpstats.answers import categorical_answers\n\n" * bool(self.file)
@@ -60,17 +46,12 @@ class OwnData:
 
 
 def notebook_of(vignette: Vignette, own: OwnData | None = None, *, quick: bool = False) -> Notebook:
-    """Return a vignette as a notebook that can be executed.
-
-    Images that the file shows to readers without Jupyter are left out: the cells draw them.
+    """Return a vignette as a notebook to execute, without the images for readers without Jupyter: its cells draw them.
 
     Parameters
     ----------
-    vignette : Vignette
-    own : OwnData, optional
-        What takes the place of its data.
-    quick : bool
-        Whether parameters with a comment such as "# quick: 20" take that value.
+    vignette, own, quick
+        With `quick`, parameters with a comment such as "# quick: 20" take that value.
     """
     if find_spec("jupytext") is None:
         raise LdpstatsError(
@@ -96,24 +77,14 @@ def notebook_of(vignette: Vignette, own: OwnData | None = None, *, quick: bool =
 
 
 def quickened(code: str) -> str:
-    r"""Return code in which every line with a quick value has it.
-
-    Parameters
-    ----------
-    code : str
-
-    Examples
-    --------
-    >>> quickened("epsilon = 1.0\ntrials = 2_000  # quick: 20")
-    'epsilon = 1.0\ntrials = 20'
-    """
+    """Replace values by those in comments such as "# quick: 20"."""
     return _QUICK.sub(r"\1\2", code)
 
 
 def _literal(plain: Mapping[str, Any]) -> str:
-    """Return plain values as JSON in which everything is seen.
+    """Return plain values as JSON whose every character is visible, for a Python literal in triple quotes.
 
-    It cannot end a literal: within JSON's texts every quotation mark stands behind a backslash, and nowhere are three.
+    It cannot end the literal: in JSON texts every quotation mark stands behind a backslash, and nowhere are three.
     """
     text = json.dumps(plain, ensure_ascii=False, indent=1)
     return "".join(one if one == "\n" or one.isprintable() else _escaped(one) for one in text)

@@ -18,32 +18,24 @@ _COLUMNS = re.compile(r"^  columns: \[(\d+), (\d+)\]$", flags=re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Vignette:
-    """A vignette as it is written: a notebook in MyST Markdown whose header says what it needs.
+    """Notebook in MyST Markdown whose header says what it needs."""
 
-    Parameters
-    ----------
-    name : str
-        That of its file, without the ending.
-    text : str
-        The whole file.
-    """
-
-    name: str
+    name: str  # of the file, without its ending
     text: str
 
     @property
     def title(self) -> str:
-        """Its first heading: the question that it answers."""
+        """First heading: the question that it answers."""
         return self._stated(_TITLE, "a heading")[1]
 
     @property
     def place(self) -> int:
-        """Where it stands among the others."""
+        """Position among the vignettes."""
         return int(self._stated(_PLACE, "a place")[1])
 
     @property
     def columns(self) -> tuple[int, int]:
-        """How many columns it takes, at least and at most."""
+        """Least and largest number of columns that it takes."""
         least, most = self._stated(_COLUMNS, "columns").groups()
         return int(least), int(most)
 
@@ -57,13 +49,7 @@ class Vignette:
 
 
 def vignettes() -> Mapping[str, Vignette]:
-    """Return the vignettes by name, in the order in which they are read.
-
-    Examples
-    --------
-    >>> next(iter(vignettes()))
-    'private-survey-in-ten-minutes'
-    """
+    """Return the vignettes by name, in the order in which they are read."""
     found = [
         Vignette(file.name.removesuffix(".md"), file.read_text("utf-8"))
         for file in _folder().iterdir()

@@ -18,12 +18,11 @@ _LINK = re.compile(r"(?<!!)\[([^\]\n]*)\]\((?!https?:|#)[^)\s]*\)")
 
 
 def as_html(notebook: Notebook, title: str) -> str:
-    """Return an executed notebook as one HTML page without scripts, and without links to files that are not with it.
+    """Return an executed notebook as one HTML page without scripts and without links to files that are not with it.
 
     Parameters
     ----------
-    notebook : Notebook
-    title : str
+    notebook, title
     """
     if find_spec("nbconvert") is None:
         raise LdpstatsError(

@@ -257,7 +257,7 @@ class Aggregator(Owned, Saveable):
         self.close()
 
     def _wholly_or_not(self, step: Callable[[], None], undo: Callable[[], None]) -> None:
-        """Leave journal and counts as they were if a step is interrupted, by a key or a timer, wherever it is."""
+        """Run a step as a transaction: if it is interrupted anywhere, by a key or a timer, undo counts and journal."""
         place = None if self._journal is None else self._journal.place
         try:
             step()
@@ -287,7 +287,7 @@ class Aggregator(Owned, Saveable):
         return (self._first + number) % len(self._series)
 
     def _token(self, number: int, block: int) -> str:
-        """Return what only this aggregator can give to a query: nobody else can make one up."""
+        """Sign a query with a keyed hash, so that nobody else can make one up."""
         asked = number.to_bytes(8, "big") + block.to_bytes(8, "big")
         key = next(key for first, key in reversed(self._keys) if first <= number)
         return hashlib.blake2b(asked, key=key, digest_size=16).hexdigest()
@@ -338,7 +338,7 @@ class Aggregator(Owned, Saveable):
             )
 
     def _foreign(self, answer: Answer) -> ReportError:
-        """Say what is wrong with a token: perhaps it belongs to another block."""
+        """Return the error for an answer with a wrong token, which perhaps belongs to another block."""
         made = 0 <= answer.number < self._made
         for block in range(len(self._series[self._unit(answer.number)].blocks) if made else 0):
             if hmac.compare_digest(answer.token, self._token(answer.number, block)):
@@ -358,7 +358,7 @@ class Aggregator(Owned, Saveable):
         self._series[self._unit(number)].take(block, tuple(cells), simulated=simulated)
 
     def _begin(self, first: int, identity: str, key: bytes) -> None:
-        """Take what a collection is known by."""
+        """Set the first unit, the identity of the collection and its first key."""
         if type(first) is not int or not 0 <= first < len(self._series):
             raise LdpstatsError(f"the unit {shortened(first)} to begin with", f"one of {len(self._series)}")
         if _read_secret(identity).hex() != identity or len(key) != _SECRET_BYTES:
@@ -372,13 +372,13 @@ class Aggregator(Owned, Saveable):
         self._series[unit].open_next(randomizers)
 
     def _open_what_is_due(self) -> None:
-        """Open what was left out by who was killed, or had no room, between a block's last answer and new fakes."""
+        """Begin the blocks that could not begin after full ones: the process was killed, or the journal had no room."""
         for unit, series in enumerate(self._series):
             if series.is_full:
                 self._open_next(unit)
 
     def _redo(self, answers: dict[int, tuple[Any, ...]], place: int, kind: str, *rest: Any) -> None:
-        """Do again what one line of the journal says."""
+        """Apply one line of the journal again."""
         if (kind == "begin") != (place == 0):
             raise ValueError(f"a line {shortened(kind)} in this place")
         if kind == "begin":
@@ -423,7 +423,6 @@ class Aggregator(Owned, Saveable):
 
 
 def _read_secret(text: object) -> bytes:
-    """Read 32 hexadecimal digits."""
     if not isinstance(text, str) or len(text) != 2 * _SECRET_BYTES:
         raise LdpstatsError(f"the secret {shortened(text)}", f"{2 * _SECRET_BYTES} hexadecimal digits")
     return bytes.fromhex(text)

@@ -35,13 +35,7 @@ _LARGEST_BLOCK = (1 << 31) - 1
 
 @dataclass(frozen=True, slots=True)
 class CellsOfGroup:
-    """What can be sent about a group: the number of a cell.
-
-    Parameters
-    ----------
-    cells : int
-        How many there are.
-    """
+    """Reports about a group: numbers of cells."""
 
     cells: int
 
@@ -51,12 +45,7 @@ class CellsOfGroup:
         return ReportFormat(np.dtype(np.int64))
 
     def possible(self, reports: NDArray[Any]) -> BoolArray:
-        """Say which numbers are those of cells.
-
-        Parameters
-        ----------
-        reports : array of int
-        """
+        """Mask of the numbers that are those of cells."""
         known: BoolArray = reports < self.cells
         return known
 
@@ -65,16 +54,9 @@ class CellsOfGroup:
 
 
 class BlockCounts:
-    """What was counted so far, by group and block: `Counting` for RRBA.
+    """Running counts by group and block: `Counting` for RRBA.
 
-    Parameters
-    ----------
-    rows : sequence of SentRow
-        A row for every group.
-    cells : sequence of int
-        How many cells each of them has.
-    make_tables : callable
-        What makes tables of the blocks of all rows, and the respondents of all rows.
+    Every group is a row with so many `cells`; `make_tables` takes the blocks and the respondents of all rows.
     """
 
     def __init__(
@@ -94,12 +76,7 @@ class BlockCounts:
         return sum(counts.total() for counts in self._counts)
 
     def bad_rows(self, rows: SentRows) -> dict[int, Reason]:
-        """Return why the rows in some places cannot be counted.
-
-        Parameters
-        ----------
-        rows : SentRows
-        """
+        """Return, by their places, why rows cannot be counted."""
         reasons, blocks = unknown_rows(rows, self._rows), _blocks_of(rows)
         allowed = "numbers of blocks, from 0"
         for place in np.flatnonzero((blocks < 0) | (blocks > _LARGEST_BLOCK)).tolist():
@@ -111,12 +88,7 @@ class BlockCounts:
         return dict(sorted(reasons.items()))
 
     def take(self, rows: SentRows) -> None:
-        """Count rows, all of them or none: a row that no client can have sent is refused, naming its place.
-
-        Parameters
-        ----------
-        rows : SentRows
-        """
+        """Count all of these rows or, naming its place, refuse one that no client can have sent."""
         refuse_bad_rows(self.bad_rows, rows)
         blocks = _blocks_of(rows)
         simulated = np.broadcast_to(np.asarray(rows.simulated), len(rows))
@@ -128,26 +100,14 @@ class BlockCounts:
             self._respondents.take(row, rows.identity, numbers, len(places))
 
     def add(self, other: Self) -> None:
-        """Add what was counted elsewhere of the same collections' other rows, or of other collections.
-
-        Parameters
-        ----------
-        other : BlockCounts
-            Of the same protocol.
-        """
+        """Add counts of the same protocol: of other rows of these collections, or of other collections."""
         self._respondents.add(other._respondents)
         for mine, theirs in ((self._counts, other._counts), (self._simulated, other._simulated)):
             for own, more in zip(mine, theirs, strict=True):
                 own.update(more)
 
     def tables(self, set_aside: int = 0) -> TableSet:
-        """Return the tables of all that was counted: all rows of a collection, since fakes follow from them.
-
-        Parameters
-        ----------
-        set_aside : int
-            How many rows were not counted, because they could not be read: every result says so.
-        """
+        """Return the tables; every row of a collection must have been counted, since fakes follow from all before."""
         blocks = [self._blocks(row) for row in range(len(self._rows))]
         return without_rows(self._make_tables(blocks, self._respondents.parts()), set_aside)
 
@@ -162,7 +122,7 @@ class BlockCounts:
         return table.reshape(blocks, cells), simulated
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values, from which `restore` goes on."""
+        """Return everything as plain values, for `restore`."""
         kept = {
             "counts": [sorted(one.items()) for one in self._counts],
             "simulated": [sorted(one.items()) for one in self._simulated],
@@ -170,12 +130,7 @@ class BlockCounts:
         return {**kept, "respondents": self._respondents.to_dict()}
 
     def restore(self, plain: Mapping[str, Any]) -> None:
-        """Go on from what `to_dict` returned.
-
-        Parameters
-        ----------
-        plain : dict
-        """
+        """Go on from what `to_dict` returned."""
         if len(plain["counts"]) != len(self._rows) or len(plain["simulated"]) != len(self._rows):
             raise LdpstatsError(f"counts of {len(plain['counts'])} rows", f"of the {len(self._rows)} of this protocol")
         blocks = _LARGEST_BLOCK + 1

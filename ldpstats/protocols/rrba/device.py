@@ -207,7 +207,7 @@ class Client(Owned, Saveable):
         return client
 
     def _affordable(self, query: Query) -> float:
-        """Return what will have been spent; refuse what would be too much."""
+        """Return what will have been spent; refuse what exceeds the limit."""
         after = _sum_above(self.spent, query.strict_epsilon())
         if after > self.limit:
             raise LdpstatsError(
@@ -219,7 +219,7 @@ class Client(Owned, Saveable):
 
 
 def _policy(protocol: RRBA | None, outside: str | None) -> str:
-    """Return what becomes of answers outside the questionnaire: what the protocol says, where there is one."""
+    """Return the protocol's policy for answers outside the questionnaire, or the given one without a protocol."""
     if protocol is None:
         return checked_outside(REFUSE if outside is None else outside)
     if outside is not None:
@@ -231,7 +231,7 @@ def _policy(protocol: RRBA | None, outside: str | None) -> str:
 
 
 def _own_record(domain: Domain, record: Mapping[str, Category], outside: str) -> dict[str, Category]:
-    """Return a record of its own in the domain's own categories, whatever equals them: it can be stored."""
+    """Copy a record into the domain's own categories, whatever equals them, so that it can be stored."""
     if not hasattr(record, "keys"):
         raise DomainError(f"a record of type {type(record).__name__}", "a mapping of attributes to answers")
     own = {}
@@ -267,7 +267,7 @@ def _read_level(plain: object) -> float:
 
 
 def _sum_above(one: float, other: float) -> float:
-    """Return the smallest double that is not below the sum."""
+    """Return the smallest double that is not below the exact sum."""
     total = one + other
     exact = one == 0 or math.isinf(total) or Fraction(total) >= Fraction(one) + Fraction(other)
     return total if exact else math.nextafter(total, math.inf)

@@ -26,16 +26,15 @@ _ANOTHER_FILE = "Nothing in it was changed. Give the journal another name; a sav
 
 
 class NoRoomError(LdpstatsError):
-    """A line that could not be written; the journal is as it was before."""
+    """Error of a line that could not be written; the journal is as it was before."""
 
 
 class Journal:
-    """Lines that are only ever added; every line is in the file when `write` returns.
+    """Append-only file of lines, each of which is in the file when `write` returns.
 
-    The first line says what the file is and what it is about, and each line ends with a digest of itself and all
-    those before it. So a file of another kind is refused before anything is written to it, and a line that was
-    changed, dropped or doubled is noticed. What a killed process left unfinished at the end was never acknowledged;
-    `resume` cuts it off, once all that stands before it is known to be ours.
+    Each line ends with a digest of itself and all before it, and the first says what the file is about. So a foreign
+    file is refused before anything is written to it, and a line that was changed, dropped or doubled is noticed. What a
+    killed process left unfinished was never acknowledged: `resume` cuts it off, once all before it is known to be ours.
     """
 
     def __init__(self, path: str | Path, about: object) -> None:
@@ -53,7 +52,7 @@ class Journal:
         _OPEN.add(self)
 
     def replay(self, redo: Callable[..., None]) -> int:
-        """Call `redo` with the place and the words of every line after the first, and return how many there are."""
+        """Call `redo` with the place and the words of every line after the first; return how many there are."""
         with open(self._file, "rb", closefd=False) as file:
             file.seek(self._size)
             place = 0
@@ -74,7 +73,7 @@ class Journal:
         return place
 
     def resume(self) -> None:
-        """Cut off what was never acknowledged, to write after all that was replayed."""
+        """Cut off an unfinished last line, to write after all that was replayed."""
         size = os.fstat(self._file).st_size
         if size > self._size:
             # what does not begin as a line of ours does, or as a machine that failed leaves it, is not cut off
@@ -93,7 +92,7 @@ class Journal:
             self._append(b"\n")
 
     def write(self, entry: list[Any]) -> None:
-        """Add a line; where there is no room for the whole of it, none of it stays."""
+        """Add a line, the whole of it or none."""
         if self._file < 0 or os.getpid() != self._process:
             raise LdpstatsError(
                 f"a line for the journal {self._path.name!r}, which is closed", "an open journal of this process"
@@ -104,11 +103,11 @@ class Journal:
 
     @property
     def place(self) -> tuple[int, str]:
-        """Where the next line will stand, for `back_to`."""
+        """Size and digest so far, for `back_to`."""
         return self._size, self._digest
 
     def back_to(self, place: tuple[int, str]) -> None:
-        """Take lines back that were written since, wholly or in part, and never acknowledged; nobody else's."""
+        """Cut off lines that were written since then and never acknowledged, but nothing that somebody else wrote."""
         with open(self._file, "rb", closefd=False) as file:
             file.seek(self._size)
             rest = file.read(len(self._last) + 1)
@@ -117,13 +116,13 @@ class Journal:
             self._size, self._digest = place
 
     def close(self) -> None:
-        """Close the file, and let others have it."""
+        """Close the file, which also unlocks it."""
         if self._file >= 0:
             file, self._file = self._file, -1
             os.close(file)
 
     def _begin(self) -> int:
-        """Return the size of the first line, written if there is none yet; refuse files that are not ours."""
+        """Return the size of the first line, written if missing; refuse files of another kind, version or protocol."""
         with open(self._file, "rb", closefd=False) as file:
             begun = file.read(len(self._head[0]))
         ours = begun.startswith(_SIGNATURE)
@@ -154,7 +153,7 @@ class Journal:
         return entry
 
     def _follows(self, line: bytes) -> bool:
-        """Say whether a line ends with its own digest, chained on the one before."""
+        """Say whether a line ends with its own digest, chained to the line before."""
         return line[-_TAIL:] == _tail(self._digest, line[:-_TAIL])[0]
 
     def _append(self, data: bytes) -> None:
@@ -183,7 +182,7 @@ _OPEN: WeakSet[Journal] = WeakSet()
 
 
 def _let_go() -> None:
-    """Close what a forked process has inherited: a lock lasts as long as any process has the file open."""
+    """Close journals that a forked process inherited: a lock lasts as long as any process has the file open."""
     for journal in list(_OPEN):
         journal.close()
 
@@ -193,7 +192,6 @@ if hasattr(os, "register_at_fork"):  # not on Windows, where nothing is inherite
 
 
 def _line(previous: str, entry: list[Any]) -> tuple[bytes, str]:
-    """Return an entry as a line, and its digest."""
     body = json.dumps(entry, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()[:-1]
     tail, digest = _tail(previous, body)
     return body + tail, digest
@@ -205,7 +203,7 @@ def _tail(previous: str, body: bytes) -> tuple[bytes, str]:
 
 
 def _checked_path(path: str | Path) -> Path:
-    """Return where the journal is to stand; a link or a device there is refused without opening it."""
+    """Refuse a link or a device in the journal's place, without opening it."""
     try:
         checked = Path(path)
         plain = not checked.is_symlink() and (checked.is_file() or not checked.exists())
@@ -231,7 +229,7 @@ def _opened(path: Path) -> int:
 
 
 def _lock(file: int, path: Path) -> None:
-    """Keep a second aggregator from the same journal, where the system can (it ends with the process)."""
+    """Lock the file against a second aggregator, where the system can; the lock ends with the process."""
     try:
         import fcntl
     except ImportError:  # on Windows; there a journal that another one writes to is noticed by its size

@@ -12,10 +12,9 @@ from ldpstats.errors import LdpstatsError
 
 
 class Owned:
-    """Something of which a copy would go on by itself: give out the same numbers, count or spend the same again.
+    """State that must not be copied: a copy would give out the same numbers, count or spend the same again.
 
-    A forked process has such a copy without asking for it, and threads that come between one another's steps
-    count twice what was there once.
+    Forked processes have such copies unasked, and threads that run between one another's steps count twice.
     """
 
     __slots__ = ("_lock", "_process")
@@ -30,7 +29,7 @@ class Owned:
         raise LdpstatsError(f"a copy of {self._called}", "the one that there is", self._instead)
 
     def refuse_other_processes(self) -> None:
-        """Refuse to go on in a process that has inherited this."""
+        """Refuse to run in a process that inherited this by a fork."""
         if os.getpid() != self._process:
             raise LdpstatsError(
                 f"process {os.getpid()}, which inherited {self._called}",
@@ -47,7 +46,7 @@ Returned = TypeVar("Returned")
 def in_turn(
     method: Callable[Concatenate[Mine, Arguments], Returned],
 ) -> Callable[Concatenate[Mine, Arguments], Returned]:
-    """Let a method run in the process that owns its object, and in one thread at a time."""
+    """Decorate a method to run only in the process that owns its object, in one thread at a time."""
 
     @wraps(method)
     def guarded(mine: Mine, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Returned:

@@ -240,7 +240,7 @@ class RRBA(SavedProtocol):
 
     @cached_property
     def _terms(self) -> tuple[str, dict[tuple[Domain, ...], Rules]]:
-        """The fingerprint, and the rules for what is asked of one respondent."""
+        """Fingerprint, and the rules for what is asked of one respondent."""
         rules = {
             tuple(self.domain.project(question.attributes) for question in unit): self._rules(unit)
             for unit in self._units
@@ -477,7 +477,7 @@ class RRBA(SavedProtocol):
         return BlockCounts(self.sent_rows, cells, partial(self._tables_of_blocks, method))
 
     def _tables_of_blocks(self, method: str, rows: Sequence[BlocksOfRow], parts: Sequence[Parts]) -> TableSet:
-        """Send every block through its series, so that fakes follow from the rows before it."""
+        """Send counted blocks through their series, so that each block's fakes follow from those before it."""
         series, places = self.series(), iter(range(len(rows)))
         of_unit = [[next(places) for _ in unit] for unit in self._units]
         sizes = [int(rows[own[0]][0].sum()) for own in of_unit]
@@ -553,7 +553,7 @@ class RRBA(SavedProtocol):
         return {name: getattr(self, name) for name in self.saved} | {"views": views}
 
     def _stated(self, sent: Sequence[Sequence[Randomizers]]) -> PrivacyStatement:
-        """Return what respondents were promised who were sent these randomizers."""
+        """Return the privacy statement of respondents who were sent these randomizers."""
         said = statement(self._units, sent, papers=self.p is not None)
         return replace(said, substitutes=self._substitutes)
 
@@ -575,7 +575,7 @@ class RRBA(SavedProtocol):
     def _answers(
         self, frame: Frame, source: np.random.Generator | None, series: Sequence[Series], counts: str | None
     ) -> Iterator[_AskedBlock]:
-        """Ask respondents in blocks, count what they report, and yield it."""
+        """Ask respondents block by block, and yield what they report once it is counted."""
         draws = client_draws(source)
         codes = respondents(self.domain, frame, counts, draws if self._substitutes else None)
         order = permutation(draws, len(codes))
@@ -591,7 +591,7 @@ class RRBA(SavedProtocol):
                 yield _AskedBlock(one.questions, block, places[start:stop], order[among(places[start:stop])], reported)
 
     def _refuse_gaps(self, counted: Sequence[NDArray[np.int64]], names: Sequence[str]) -> None:
-        """Refuse rows of which some are missing: the fakes of the blocks behind them could not be known."""
+        """Refuse rows of which some are missing: the fakes of later blocks could not be known."""
         sizes = [counts.sum(axis=1).tolist() for counts in counted]
         for name, own in zip(names, sizes, strict=True):
             wrong = [block for block, size in enumerate(own[:-1]) if size != self.block_size]
@@ -607,7 +607,7 @@ class RRBA(SavedProtocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _AskedBlock:
-    """What respondents of one block reported: an array for every group."""
+    """Reports of the respondents of one block, an array for every group."""
 
     questions: tuple[Question, ...]
     block: int
@@ -622,7 +622,7 @@ def _identity(source: np.random.Generator | None, series: Sequence[Series]) -> s
 
 
 def _whole(source: np.random.Generator | None, series: Sequence[Series]) -> list[Parts]:
-    """Return all respondents of a collection that is over, for every series."""
+    """Return the respondents of a finished collection, for every series."""
     identity = _identity(source, series)
     return [Parts.whole(identity, unit, sum(block.n for block in one.blocks)) for unit, one in enumerate(series)]
 
@@ -640,5 +640,4 @@ def _same_respondents(parts: Sequence[Parts], names: Sequence[str]) -> Parts:
 
 
 def _joined(parts: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
-    """Put arrays of whole numbers one behind the other; there may be none."""
     return np.concatenate([np.empty(0, dtype=np.int64), *parts]).astype(np.int64)

@@ -27,15 +27,7 @@ _ANSWER = ("protocol", "number", "block", "token", "cells", "simulated")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupQuery:
-    """What is asked about one group: its attributes, and how the answer is to be randomized.
-
-    Parameters
-    ----------
-    domain : Domain
-        The group's attributes with their categories.
-    randomizer : FakeResponse
-        The probability of telling the truth, and the fakes: the paper's current table T.
-    """
+    """Question about one group of attributes, and the randomizer with its fakes (the paper's current table T)."""
 
     domain: Domain
     randomizer: FakeResponse
@@ -43,7 +35,7 @@ class GroupQuery:
 
     @classmethod
     def about(cls, domain: Domain, randomizer: FakeResponse) -> GroupQuery:
-        """Ask about some attributes."""
+        """Ask about the attributes of a domain; there is a fake for every cell."""
         if domain.size() != randomizer.k:
             raise LdpstatsError(
                 f"{randomizer.k} fakes for {domain.names} with {domain.size()} cells", "a fake for every cell"
@@ -242,7 +234,7 @@ def _without_head(plain: object, head: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _named(plain: object, names: tuple[str, ...]) -> dict[str, Any]:
-    """Return an object that has these names and no others."""
+    """Refuse what is not an object with exactly these names."""
     if not isinstance(plain, dict) or set(plain) != set(names):
         raise ReportError(shortened(plain), f"an object with {one_line(names)}")
     return plain

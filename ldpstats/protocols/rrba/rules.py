@@ -19,46 +19,36 @@ _TOLERATED = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How one group's fakes follow its reports.
+    """How one group's fakes follow its reports; either `p` or `epsilon` is None."""
 
-    Parameters
-    ----------
-    p : float or None
-        The probability of telling the truth, always the same (the paper's way).
-    epsilon : float or None
-        The strict level of every report; p then follows from the rarest fake of each block. One of the two is None.
-    floor : float
-        The share of uniform fakes that is mixed into the adapted ones.
-    """
-
-    p: float | None
-    epsilon: float | None
-    floor: float
+    p: float | None  # probability of telling the truth, the same in all blocks (the paper's way)
+    epsilon: float | None  # strict level of every report: p then follows from the rarest fake of a block
+    floor: float  # share of uniform fakes that is mixed into the adapted ones
 
     def randomizer(self, frequencies: FloatArray) -> FakeResponse:
-        """Return what randomizes the answers of a block whose fakes are drawn from these frequencies."""
+        """Return the randomizer of a block whose fakes are drawn from these frequencies."""
         return self._randomizer(fake_numerators(frequencies, self.floor))
 
     def first(self, cells: int) -> FakeResponse:
-        """Return the randomizer of the first block: its fakes are uniform."""
+        """Return the randomizer of the first block, with uniform fakes."""
         return self.randomizer(np.full(cells, 1 / cells))
 
     def worst(self, cells: int) -> FakeResponse:
-        """Return the randomizer with the rarest fakes: all but one have no more than the floor.
+        """Return the randomizer whose fakes are all as rare as the floor allows, but one.
 
-        With `p` none promises less. With a level it tells whether there is one at all; there the rarest fakes leave so
-        little truth that rounding may cost much of the level.
+        With `p` it has the largest level. With `epsilon` it tells whether there is one at all: so little truth is left
+        that rounding may cost much of the level.
         """
         least = least_fake(cells, self.floor)
         return self._randomizer((least,) * (cells - 1) + (GRID - (cells - 1) * least,))
 
     def largest_truth(self, cells: int) -> int:
-        """Return how often the truth is told at most, in GRID-ths: where no fake is rarer than another."""
+        """Return the largest probability of the truth, in GRID-ths: that with uniform fakes."""
         least = GRID // cells
         return self._randomizer((least,) * (cells - 1) + (GRID - (cells - 1) * least,)).truth
 
     def allow(self, randomizer: FakeResponse) -> bool:
-        """Say whether a randomizer is one of those that these rules make: the floor kept, and no other truth told."""
+        """Say whether these rules can make it: no fake below the floor, and no other probability of the truth."""
         floor_kept = min(randomizer.fake) >= least_fake(randomizer.k, self.floor)
         return floor_kept and randomizer.truth == self._randomizer(randomizer.fake).truth
 
@@ -70,7 +60,7 @@ class Rules:
 
 
 def estimated_truths(randomizer: FakeResponse, counts: Sequence[int], n: int) -> FloatArray:
-    """Return how many respondents told the truth about each cell: the reports less the expected fakes among them.
+    """Return how many told the truth about each cell: the reports less the expected fakes among them.
 
     Divided by the expected number of truths, n p, this is Eq. 4 of Imran & Meo (2024).
     """
@@ -79,7 +69,7 @@ def estimated_truths(randomizer: FakeResponse, counts: Sequence[int], n: int) ->
 
 
 def adapted(truths: FloatArray) -> FloatArray:
-    """Return what was told, cut at zero and scaled to sum to one: fakes for the next block.
+    """Return estimated truths, cut at zero and scaled to sum to one, as fakes for the next block.
 
     Cutting is our choice: the paper does not say what becomes of its negative cells, from which no fake can be drawn.
     """
@@ -122,7 +112,7 @@ def advised_block_size(cells: int, p: float, relative_error: float = _TOLERATED)
 
 
 def checked_rules(p: float | None, epsilon: float | None, floor: float | None) -> Rules:
-    """Return rules with their default floor: one half with a strict level, none with the paper's p."""
+    """Return rules with a default floor: one half with a strict level, none with the paper's p."""
     if (p is None) == (epsilon is None):
         raise LdpstatsError(
             "neither p nor epsilon" if p is None else f"both p = {p!r} and epsilon = {epsilon!r}",

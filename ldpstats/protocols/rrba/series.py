@@ -27,24 +27,13 @@ _COUNTED = ("counts", "n", "simulated", "late")
 
 @dataclass
 class UnitBlock:
-    """Reports about all groups of a unit, of respondents who were sent the same fakes.
-
-    Parameters
-    ----------
-    randomizers : tuple of FakeResponse
-        What was sent, one for each group.
-    counts : list of list of int
-        The reports about each group, by cell.
-    n, simulated : int
-        How many respondents there are, and how many of them drew from a seed.
-    late : list of list of int
-        Those of the counts that came after the next block had begun; empty as long as there are none.
-    """
+    """Reports about all groups of a unit, of respondents who were sent the same fakes."""
 
     randomizers: Randomizers
-    counts: list[list[int]]
-    n: int = 0
-    simulated: int = 0
+    counts: list[list[int]]  # for each group, the reports by cell
+    n: int = 0  # respondents
+    simulated: int = 0  # of them, those who drew from a seed
+    # those of the counts that came after the next block had begun; empty if none did
     late: list[list[int]] = field(default_factory=list)
 
     @classmethod
@@ -54,7 +43,7 @@ class UnitBlock:
 
     @cached_property
     def noises(self) -> tuple[MultinomialNoise, ...]:
-        """The noise that each group's answers are seen through."""
+        """Noise model of the answers about each group."""
         return tuple(one.noise for one in self.randomizers)
 
     def take(self, cells: Sequence[int], *, simulated: bool, late: bool) -> None:
@@ -68,7 +57,7 @@ class UnitBlock:
         self.simulated += simulated
 
     def truths(self) -> list[FloatArray]:
-        """Return how many told the truth about each cell of each group."""
+        """Estimate how many told the truth about each cell of each group."""
         pairs = zip(self.randomizers, self.counts, strict=True)
         return [estimated_truths(randomizer, counts, self.n) for randomizer, counts in pairs]
 
@@ -82,7 +71,7 @@ class UnitBlock:
         return UnitBlock(self.randomizers, counts, self.n - sum(self.late[0]))
 
     def refuse_misfits(self, questions: Sequence[Question]) -> None:
-        """Refuse a saved block whose numbers cannot be."""
+        """Refuse a saved block whose counts do not fit the groups, or do not add up."""
         cells, late = [question.answers for question in questions], self.late or _none_of(self.randomizers)
         fits = cells == [one.k for one in self.randomizers] and isinstance(self.late, list)
         fits &= all(cells == [len(counts) for counts in kind] for kind in (self.counts, late))
@@ -102,7 +91,7 @@ class UnitBlock:
 
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> UnitBlock:
-        """Read what `to_dict` wrote, if not whether it can be: that is `Series.restore`'s matter."""
+        """Read what `to_dict` wrote; whether its numbers can be is checked by `Series.restore`."""
         if set(plain) != {"randomizers", *_COUNTED}:
             raise LdpstatsError(f"a block with {one_line(list(plain))}", one_line(["randomizers", *_COUNTED]))
         return cls(read_randomizers(plain["randomizers"]), **{name: plain[name] for name in _COUNTED})
@@ -110,24 +99,12 @@ class UnitBlock:
 
 @dataclass(slots=True)
 class Series:
-    """The blocks of one unit; the last of them is open, and opens the next one when it is full.
-
-    Parameters
-    ----------
-    questions : tuple of Question
-        The unit's groups.
-    rules : Rules
-        How fakes are made.
-    block_size : int
-        The reports that fill a block. One that is late still counts in the block that it answers.
-    from_all : bool
-        Whether fakes are made of all the blocks before, or of the last one alone.
-    """
+    """Blocks of one unit of groups; only the last is open, and when it is full the next one begins."""
 
     questions: tuple[Question, ...]
     rules: Rules
-    block_size: int
-    from_all: bool
+    block_size: int  # a late report still counts in the block that it answers
+    from_all: bool  # fakes are made of all blocks before, else of the last one alone
     blocks: list[UnitBlock] = field(init=False)
     _earlier: list[FloatArray] = field(init=False, repr=False)
 
@@ -149,7 +126,7 @@ class Series:
                 self._earlier[place] = self._earlier[place] + estimated_truths(randomizer, alone, 1)
 
     def undoing(self, position: int, cells: Sequence[int]) -> Callable[[], None]:
-        """Return what takes a report about these cells back, with all that follows from it, however far it came."""
+        """Return a function that takes a report about these cells back, however far its count and all after it came."""
         block, blocks, earlier = self.blocks[position], len(self.blocks), self._earlier[:]
         n, simulated, late = block.n, block.simulated, block.late
         kinds = [block.counts, *([late] if late else [])]
@@ -165,7 +142,7 @@ class Series:
         return undo
 
     def take_all(self, counts: Sequence[NDArray[np.int64]], *, simulated: int) -> None:
-        """Count the reports of several respondents, no more than the open block still needs; so many are simulated."""
+        """Count reports by cell, no more than the open block still needs; so many of the respondents are simulated."""
         block, more = self.blocks[-1], int(counts[0].sum())
         block.counts = [np.add(old, new).tolist() for old, new in zip(block.counts, counts, strict=True)]
         block.n += more
@@ -174,18 +151,18 @@ class Series:
             self.open_next()
 
     def following(self) -> Randomizers:
-        """Return what the next block would be sent, if it began now."""
+        """Return the randomizers of the next block, if it began now."""
         return self._made_of(self._shown(self.blocks[-1]))
 
     def open_next(self, following: Randomizers | None = None) -> None:
-        """Begin a block with the `following` fakes, which are made if they were not yet."""
+        """Begin a block, with the `following` randomizers if they were made already."""
         shown = self._shown(self.blocks[-1])
         self.blocks.append(UnitBlock.empty(following or self._made_of(shown)))
         if self.from_all:
             self._earlier = shown
 
     def restore(self, blocks: list[UnitBlock]) -> None:
-        """Take saved blocks in the place of these, if the protocol can have made them."""
+        """Replace these blocks by saved ones, if the protocol can have made them."""
         if not blocks:
             raise LdpstatsError("a unit without blocks", "at least its open one")
         for block in blocks:
@@ -203,9 +180,9 @@ class Series:
             self._earlier = self._shown(block)
 
     def _refuse_other_fakes(self, blocks: list[UnitBlock]) -> None:
-        """Refuse blocks that began before those before them were full, or with fakes that these do not give.
+        """Refuse blocks that began before the last one was full, or with fakes that do not follow from the reports.
 
-        Fakes that follow from all reports so far depend on when the late ones came, which no saved state holds.
+        Where fakes follow from all reports so far, they depend on when late ones came, which no saved state holds.
         """
         made, self._earlier = self._first(), self._nothing()
         known = not self.from_all or not any(block.late for block in blocks)
@@ -230,7 +207,7 @@ class Series:
         return [np.zeros(question.answers) for question in self.questions]
 
     def _shown(self, block: UnitBlock) -> list[FloatArray]:
-        """Return what a block shows, with all before it where fakes follow from all."""
+        """Estimate the truths of a block, added to those of all before it where fakes follow from all."""
         shown = block.truths()
         return [one + more for one, more in zip(self._earlier, shown, strict=True)] if self.from_all else shown
 
@@ -238,7 +215,7 @@ class Series:
         return tuple(self.rules.randomizer(adapted(truths)) for truths in shown)
 
     def tallies(self, place: int) -> list[Block]:
-        """Return the reports about one group, a block for each that has any (one without reports if none has)."""
+        """Return the tallies of one group, a block for each with reports (one without if none has any)."""
         answered = [block for block in self.blocks if block.n] or self.blocks[:1]
         question = self.questions[place]
         return [
@@ -248,7 +225,7 @@ class Series:
 
 
 def plain_randomizers(randomizers: Randomizers) -> list[list[Any]]:
-    """Return what was sent as plain values: probabilities as texts, which every reader of JSON keeps."""
+    """Return randomizers as plain values: probabilities as texts, which every reader of JSON keeps exactly."""
     return [[str(one.truth), [str(fake) for fake in one.fake]] for one in randomizers]
 
 

@@ -288,39 +288,27 @@ def convergence(table: Table, alpha: float = 0.05, width: str = "sound") -> Conv
 
 
 def normal_quantile(alpha: float) -> float:
-    """Return the z that a standard normal variable exceeds, in size, with probability alpha."""
+    """Return the z that a standard normal variable exceeds in absolute value with probability alpha."""
     return -NormalDist().inv_cdf(alpha / 2)
 
 
 def chance_of_missing(alpha: float, p: float) -> float:
-    """Return how often noise alone makes a cell miss the condition of the printed width.
+    """Return how often noise alone makes a cell miss the condition of the printed width: 2 Φ(−√2 z p).
 
-    A change has √2 times the standard error of one block; the printed width is 2 z p of them, so that the chance is
-    2 Φ(−√2 z p). It is so for cells that are not rare, if fakes look like the population. The sound width has the
-    chance of p = 1.
-
-    Examples
-    --------
-    >>> [round(chance_of_missing(0.05, p), 4) for p in (1.0, 0.5, 0.1)]
-    [0.0056, 0.1658, 0.7816]
+    A change has √2 times the standard error of one block, and the printed width is 2 z p of these. It holds for cells
+    that are not rare, if fakes look like the population. The sound width has the chance of p = 1.
     """
     return 2 * NormalDist().cdf(-(2**0.5) * normal_quantile(alpha) * p)
 
 
 def start_of_lasting(holds: BoolArray) -> IntArray:
-    """Return from which position of the last axis on all hold; its length if the last does not.
-
-    Examples
-    --------
-    >>> start_of_lasting(np.array([[True, False, True, True], [True, True, True, False]]))
-    array([2, 4])
-    """
+    """Return from which position of the last axis on all hold; its length if the last does not."""
     lasting: IntArray = holds.shape[-1] - np.logical_and.accumulate(holds[..., ::-1], axis=-1).sum(axis=-1)
     return lasting
 
 
 def printed_limits(estimates: FloatArray, n: IntArray | int, z: float) -> FloatArray:
-    """Return the paper's intervals, shape (..., 2), of estimates that are cut and taken for observed proportions."""
+    """Return the paper's intervals, shape (..., 2): estimates are cut to 0 and 1 and taken for observed proportions."""
     shares = np.clip(estimates, 0, 1)
     return _limits_of_shares(shares, n, n * shares <= _FEW, z)
 
@@ -328,9 +316,9 @@ def printed_limits(estimates: FloatArray, n: IntArray | int, z: float) -> FloatA
 def sound_limits(
     counts: IntArray, n: IntArray | int, fakes: FloatArray, truth: FloatArray | float, z: float
 ) -> FloatArray:
-    """Return intervals of the estimates, shape (..., 2): those of the reported shares, through Eq. 4.
+    """Return intervals of the estimates, shape (..., 2): those of the reported shares, mapped by Eq. 4.
 
-    `fakes` is the share of the reports that is expected to be a fake of the cell, (1 − p) T.
+    `fakes` is the expected share of reports that are a fake of the cell, (1 − p) T.
     """
     limits = _limits_of_shares(counts / n, n, np.minimum(counts, n - counts) <= _FEW, z)
     mapped: FloatArray = (limits - np.asarray(fakes)[..., None]) / np.asarray(truth)[..., None]
@@ -338,25 +326,18 @@ def sound_limits(
 
 
 def likelihood_interval(shares: FloatArray, n: FloatArray | IntArray | int, z: float) -> FloatArray:
-    """Return the likelihood-ratio intervals of binomial proportions, shape (..., 2).
+    """Return likelihood-ratio intervals of binomial proportions, shape (..., 2); shares may come from no whole count.
 
     They hold every π whose log-likelihood, n s ln π + n (1 − s) ln(1 − π), lies less than z²/2 below its maximum at the
-    share s: z² is the quantile of χ² with one degree of freedom. They do not depend on whether π or its log odds is the
-    parameter. So we read the paper, which asks for intervals of maximum likelihood with the log odds; the normal
-    interval of the log odds does not exist for shares of 0 and 1. A share need not come from a whole count.
-
-    Examples
-    --------
-    >>> likelihood_interval(np.array([0.0, 0.5]), 10, 1.96).round(3)
-    array([[0.   , 0.175],
-           [0.218, 0.782]])
+    share s, and are the same for π and its log odds. So we read the paper, which asks for maximum-likelihood intervals
+    with the log odds: the normal interval of the log odds does not exist for shares of 0 and 1.
     """
     reach = np.broadcast_to(z**2 / (2 * np.asarray(n)), shares.shape)
     return np.stack([_lowest_within(shares, reach), 1 - _lowest_within(1 - shares, reach)], axis=-1)
 
 
 def _lowest_within(shares: FloatArray, reach: FloatArray) -> FloatArray:
-    """Halve the way from 0 to the share, to where the Kullback-Leibler divergence from it attains `reach`."""
+    """Find, by bisection, the least proportion whose Kullback-Leibler divergence from the share is at most `reach`."""
     from scipy.special import rel_entr
 
     low, high = np.zeros_like(shares), shares.astype(float)
@@ -368,7 +349,7 @@ def _lowest_within(shares: FloatArray, reach: FloatArray) -> FloatArray:
 
 
 def _limits_of_shares(shares: FloatArray, n: IntArray | int, few: BoolArray, z: float) -> FloatArray:
-    """Return normal intervals of proportions, but where reports are few those of the likelihood."""
+    """Return normal (Wald) intervals of proportions, but likelihood-ratio intervals where reports are few."""
     margins = z * np.sqrt(shares * (1 - shares) / n)
     limits = np.stack([shares - margins, shares + margins], axis=-1)
     limits[few] = likelihood_interval(shares[few], np.broadcast_to(n, shares.shape)[few], z)
