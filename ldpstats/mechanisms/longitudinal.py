@@ -48,7 +48,7 @@ class Longitudinal(Mechanism, Protocol):
 
     @property
     def finest(self) -> Mechanism:
-        """Reports counted as permanent answers are, by the finest counts of these."""
+        """Count whole reports if the permanent answers' mechanism does, else as always."""
         permanent = self.permanent
         return self if permanent.finest is permanent else by_pattern(self)
 
