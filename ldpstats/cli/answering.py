@@ -198,7 +198,7 @@ def analyse(
 
 
 def _write_page(found: Analysis, page: str, *, must: bool) -> str:
-    """Write the page; where nobody said where to, a file that is in the way is named instead of replaced."""
+    """Write the page; return where it is or, unless it `must` be written, why not (such as a file in the way)."""
     text = found.page()
     try:
         pipes.write_to(page, text)
@@ -210,14 +210,7 @@ def _write_page(found: Analysis, page: str, *, must: bool) -> str:
 
 
 def read(name: str, missing: Iterable[str] = ()) -> AnswerFile:
-    """Return the answers in a file, or from standard input.
-
-    Parameters
-    ----------
-    name : str
-    missing : iterable of str
-        Cells that are no answer; those that usually are none, if it is empty.
-    """
+    """Read answers from a file or standard input; `missing` are cells that are no answer, by default the usual ones."""
     from ldpstats.answers import MISSING, read_answers
     from ldpstats.limits import LARGEST_ANSWERS
 
@@ -227,7 +220,7 @@ def read(name: str, missing: Iterable[str] = ()) -> AnswerFile:
 
 
 def _tell_notes(notes: Iterable[str], output: str, *, as_json: bool) -> None:
-    """Print notes beside the output, unless that is where JSON goes, which has them."""
+    """Print notes beside the output, but not where JSON goes there: it holds them."""
     if as_json and output == pipes.STANDARD:
         return
     for words in notes:
@@ -239,7 +232,7 @@ def _chosen(columns: tuple[str, ...], file: AnswerFile) -> list[str]:
 
 
 def _cuts(texts: tuple[str, ...]) -> dict[str, Cut]:
-    """Return how to put numbers into classes, by column."""
+    """Parse the --cut options: how to put numbers into classes, by column."""
     from ldpstats.answers.preparation import Cut
 
     return {name: Cut.read(classes) for name, classes in options.cuts_as_texts(texts).items()}

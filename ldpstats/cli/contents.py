@@ -23,30 +23,15 @@ _PARQUET, _OURS = b"PAR1", b"ldpstats"
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a file holds.
+    """What a file holds."""
 
-    Parameters
-    ----------
-    words : str
-        For people.
-    plain : dict
-        For programs.
-    defects : tuple of str
-        What is wrong with it.
-    """
-
-    words: str
-    plain: dict[str, Any]
-    defects: tuple[str, ...] = ()
+    words: str  # for people
+    plain: dict[str, Any]  # for programs
+    defects: tuple[str, ...] = ()  # what is wrong with it, in sentences
 
 
 def contents_of(name: str) -> Contents:
-    """Say what a file holds.
-
-    Parameters
-    ----------
-    name : str
-    """
+    """Find out what kind of file this is, and describe it."""
     from ldpstats.limits import LARGEST_FILE
     from ldpstats.networks.bif import MARK
 
@@ -69,7 +54,7 @@ def contents_of(name: str) -> Contents:
 
 @contextmanager
 def _kept(name: str) -> Iterator[Path]:
-    """Return the path of a file; of standard input, that of a copy."""
+    """Yield the path of a file; for standard input, that of a copy."""
     if name != pipes.STANDARD:
         yield Path(name)
         return
@@ -81,12 +66,7 @@ def _kept(name: str) -> Iterator[Path]:
 
 
 def holds_reports(head: bytes) -> bool:
-    """Say whether a file begins like one of reports, of messages of clients, or of rows that travel as CSV.
-
-    Parameters
-    ----------
-    head : bytes
-    """
+    """Say whether a file begins like a report file, clients' messages, or rows as CSV."""
     from ldpstats.io.sources import is_report_file
 
     messages = head.lstrip()[:80].replace(b" ", b"").startswith(b'{"format":"ldpstatsanswer"')
@@ -95,7 +75,7 @@ def holds_reports(head: bytes) -> bool:
 
 
 def _of_reports(name: str, path: Path, head: bytes) -> Contents:
-    """Return what a file of reports says of itself; Parquet of another program is none."""
+    """Describe a file of reports; Parquet of another program is refused."""
     from ldpstats.io import describe_reports
 
     try:
@@ -111,12 +91,7 @@ def _of_reports(name: str, path: Path, head: bytes) -> Contents:
 
 
 def is_of_another_program(path: Path) -> bool:
-    """Say whether Parquet is whole, and does not say in its last part that it is ours.
-
-    Parameters
-    ----------
-    path : Path
-    """
+    """Say whether a file is whole Parquet whose footer has no mark of ldpstats."""
     with path.open("rb") as file:
         file.seek(-min(path.stat().st_size, _TAIL), os.SEEK_END)
         tail = file.read()
@@ -131,7 +106,7 @@ def _text(name: str, data: bytes) -> str:
 
 
 def _beside_objects(name: str, text: str) -> Contents | None:
-    """Return what commands write beside saved objects, and no command shows more of; None of any other text."""
+    """Describe a page, quarantine or checkpoint; None for any other text."""
     from ldpstats.envelope import kind_of, opened
     from ldpstats.io.checkpoints import KIND, VERSION
     from ldpstats.io.quarantines import HEADER
@@ -155,7 +130,7 @@ def _beside_objects(name: str, text: str) -> Contents | None:
 
 
 def _of_saved(name: str, text: str) -> Contents:
-    """Return what a saved object says of itself; of one that keeps answers or keys, only what it is."""
+    """Describe a saved object; of one with private answers or keys, only its kind."""
     from ldpstats.envelope import kind_of
     from ldpstats.loading import loaded
     from ldpstats.saving import SECRET
@@ -179,7 +154,7 @@ def _of_saved(name: str, text: str) -> Contents:
 
 
 def _plain(found: Any) -> Any:
-    """Return an object as plain values, as far as it says how."""
+    """Return an object as plain values if it has them, else its repr."""
     if hasattr(found, "to_dict"):
         return found.to_dict()
     if hasattr(found, "fingerprint"):
@@ -188,7 +163,7 @@ def _plain(found: Any) -> Any:
 
 
 def _foreign(name: str, text: str, error: LdpstatsError) -> LdpstatsError:
-    """Return the error of a file that does not even begin like one of ours."""
+    """Return the error about a file that is none of ldpstats."""
     if text.lstrip().startswith("{"):
         return LdpstatsError(f"{pipes.named(name)}: {error.came}", error.allowed, error.advice)
     advice = "Of answers, a row per respondent: `ldpstats domain` and `ldpstats analyse` read them."

@@ -22,24 +22,12 @@ _HEAD = 1 << 14
 
 @dataclass(frozen=True, slots=True)
 class FileKind:
-    """A kind of file on the way from answers to a report.
+    """A kind of file on the way from answers to a report, with the phrases of error messages about it."""
 
-    Parameters
-    ----------
-    came : str
-        What messages call a file of it.
-    read : str
-        Which command takes it.
-    allowed : str
-        What a command says that takes it.
-    made : str
-        Which command makes it.
-    """
-
-    came: str
-    read: str
-    allowed: str = ""
-    made: str = ""
+    came: str  # what messages call it
+    read: str  # which command reads it
+    allowed: str = ""  # how a command that reads it names what it wants
+    made: str = ""  # which command makes it
 
 
 ANSWERS = FileKind(
@@ -82,14 +70,7 @@ _SAVED = {"domain": DOMAIN, "Domain": DOMAIN, "protocol": PROTOCOL, "table set":
 
 @contextmanager
 def expected(kind: FileKind, *names: str) -> Iterator[None]:
-    """Say in the error of a file that cannot be read what else it holds, if it is of another kind.
-
-    Parameters
-    ----------
-    kind : FileKind
-        What should be in the files.
-    *names : str
-    """
+    """If reading fails within the context, say in the error which other kind of file one of `names` is."""
     try:
         yield
     except LdpstatsError as error:
@@ -102,12 +83,7 @@ def expected(kind: FileKind, *names: str) -> Iterator[None]:
 
 
 def saved_domain(name: str) -> Domain:
-    """Return the domain in a file; any other object is refused.
-
-    Parameters
-    ----------
-    name : str
-    """
+    """Load a domain; any other object is refused."""
     from ldpstats.domain import Domain
 
     found: Domain = _saved(name, DOMAIN, lambda one: isinstance(one, Domain))
@@ -115,12 +91,7 @@ def saved_domain(name: str) -> Domain:
 
 
 def saved_protocol(name: str) -> LocalProtocol:
-    """Return the protocol in a file whose respondents randomize their answers themselves; all else is refused.
-
-    Parameters
-    ----------
-    name : str
-    """
+    """Load a protocol whose respondents randomize their answers themselves; all else is refused."""
     from ldpstats.protocols import LocalProtocol
     from ldpstats.protocols.contract import missing
 
@@ -129,12 +100,7 @@ def saved_protocol(name: str) -> LocalProtocol:
 
 
 def saved_tables(name: str) -> TableSet:
-    """Return the set of tables in a file; any other object is refused.
-
-    Parameters
-    ----------
-    name : str
-    """
+    """Load a set of tables; any other object is refused."""
     from ldpstats.tables import TableSet
 
     found: TableSet = _saved(name, TABLES, lambda one: isinstance(one, TableSet))
@@ -142,7 +108,7 @@ def saved_tables(name: str) -> TableSet:
 
 
 def _saved(name: str, kind: FileKind, fits: Callable[[object], bool]) -> Any:
-    """Return the object in a file of a kind."""
+    """Load an object; one that does not fit is refused in the words of `kind`."""
     with expected(kind, name):
         found = pipes.saved_object(name)
         if not fits(found):
@@ -152,7 +118,7 @@ def _saved(name: str, kind: FileKind, fits: Callable[[object], bool]) -> Any:
 
 
 def _kind_of(name: str) -> FileKind | None:
-    """Return the kind of a file, by how it begins; None where that does not tell."""
+    """Guess the kind of a file by its beginning; None if that does not tell."""
     from ldpstats.cli.contents import holds_reports, is_of_another_program
     from ldpstats.envelope import kind_of
     from ldpstats.saving import kind_of_page
@@ -177,7 +143,7 @@ def _kind_of(name: str) -> FileKind | None:
 
 
 def _holds_answers(head: bytes) -> bool:
-    """Say whether whole lines of a file can be read as answers."""
+    """Say whether the whole lines of a file's beginning can be read as answers."""
     from ldpstats.answers import read_answers
 
     try:

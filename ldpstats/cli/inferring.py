@@ -147,7 +147,7 @@ def _measures(table: Table, rows: str | None = None, columns: str | None = None)
 
 
 def _two(categories: tuple[Category, ...], text: str) -> Any:
-    """Return the two categories that a text names, with a comma between them."""
+    """Parse two categories with a comma between them."""
     written = {str(category): category for category in categories}
     named = [one.strip() for one in text.split(",")]
     if len(named) != 2 or not all(one in written for one in named):
@@ -176,7 +176,7 @@ def _strength(effect: Effect) -> float:
 
 
 def _figure(effect: Effect) -> str:
-    """Return an estimate with its interval."""
+    """Format an estimate with its interval."""
     if effect.estimate != effect.estimate:
         return "not estimable"
     low, high = effect.conf_int()

@@ -50,7 +50,7 @@ def mechanisms(k: int, epsilon: float, as_json: bool) -> None:
 
 
 def _columns(frame: pd.DataFrame) -> str:
-    """Set a table of texts: figures to the right, words to the left."""
+    """Format a table of texts: figures to the right, words to the left."""
     widths = [max(len(name), *map(len, frame[name])) for name in frame.columns]
     rows = [list(frame.columns), *frame.itertuples(index=False)]
     return "\n".join(
@@ -109,14 +109,14 @@ def audit(name: str | None, every: bool, as_json: bool, settings: int | None, **
 
 
 def _is_mechanism(name: str) -> bool:
-    """Say whether a name is meant as that of a mechanism: of no file, that is."""
+    """Say whether a name is meant as that of a mechanism, not of a file."""
     from pathlib import Path
 
     return name != pipes.STANDARD and not Path(name).exists() and not name.endswith(".json")
 
 
 def _mechanisms_of(name: str) -> list[Mechanism]:
-    """Return the mechanisms of a protocol in a file, each of the different ones once."""
+    """Return the different mechanisms of a protocol in a file."""
     protocol = saved_protocol(name)
     used = dict.fromkeys(map(protocol.mechanism_for, getattr(protocol, "groups", ())))
     if not used:
@@ -134,7 +134,7 @@ def _audited(
     confidence: float,
     seed: int | None,
 ) -> list[Audit]:
-    """Audit mechanisms, in one setting or along a walk; each audit gets its share of what may err."""
+    """Audit mechanisms, in one setting or along a walk, with a Bonferroni share of the error for each audit."""
     from ldpstats.auditing import audit as audit_one, audits
     from ldpstats.mechanisms import mechanism, registered_mechanisms
 

@@ -18,21 +18,16 @@ FILE = click.Path(allow_dash=True)
 
 
 class MechanismName(click.types.StringParamType):
-    """The name of a mechanism, completed by the shell; whether there is one of that name says who makes it.
+    """The name of a mechanism, completed by the shell but not checked here.
 
-    Parameters
-    ----------
-    auto : bool
-        Whether "auto" is one, too.
-    files : bool
-        Whether the name of a file may stand there instead.
+    With `auto` "auto" is one, too; with `files` the name of a file may stand there instead.
     """
 
     def __init__(self, *, auto: bool = False, files: bool = False) -> None:
         self._auto, self._files = auto, files
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002
-        """Return the names that begin so."""
+        """Return the names that begin with what was typed."""
         from ldpstats.mechanisms import registered_mechanisms
 
         names = [*(["auto"] if self._auto else []), *(kind.name for kind in registered_mechanisms())]
@@ -41,10 +36,10 @@ class MechanismName(click.types.StringParamType):
 
 
 class Level(click.types.FloatParamType):
-    """A privacy level; whether it can be one says who uses it."""
+    """A privacy level: any number here; whoever uses it checks the range."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return the number that a text is."""
+        """Parse a number."""
         try:
             return float(value)
         except ValueError:
@@ -52,56 +47,29 @@ class Level(click.types.FloatParamType):
 
 
 def as_json(command: Command) -> Command:
-    """Let a command print JSON.
-
-    Parameters
-    ----------
-    command : callable
-    """
+    """Add the option --json."""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")(command)
 
 
 def output(what: str) -> Callable[[Command], Command]:
-    """Let a command write a file.
-
-    Parameters
-    ----------
-    what : str
-        What is written.
-    """
+    """Add the option --output; `what` is written, says its help."""
     return click.option("-o", "--output", required=True, type=FILE, help=f"{what}; - is standard output.")
 
 
 def epsilon(command: Command) -> Command:
-    """Ask for the privacy level.
-
-    Parameters
-    ----------
-    command : callable
-    """
+    """Add the option --epsilon."""
     return click.option("--epsilon", required=True, type=Level(), help="Strict privacy level of every respondent.")(
         command
     )
 
 
 def seed(words: str) -> Callable[[Command], Command]:
-    """Let a command simulate.
-
-    Parameters
-    ----------
-    words : str
-        What becomes of it with a seed, and without.
-    """
+    """Add the option --seed; `words` are its help."""
     return click.option("--seed", default=None, type=click.IntRange(min=0), help=words)
 
 
 def questions(command: Command) -> Command:
-    """Let a command choose columns, and put their numbers into classes.
-
-    Parameters
-    ----------
-    command : callable
-    """
+    """Add the options --columns and --cut."""
     chosen = click.option(
         "--columns", multiple=True, help="Those to take, with commas between them; again for more.  [default: all]"
     )
@@ -116,12 +84,7 @@ def questions(command: Command) -> Command:
 
 
 def missing(command: Command) -> Command:
-    """Let a command be told which cells are no answer.
-
-    Parameters
-    ----------
-    command : callable
-    """
+    """Add the option --missing: cells that are no answer."""
     return click.option(
         "--missing",
         multiple=True,
@@ -131,12 +94,7 @@ def missing(command: Command) -> Command:
 
 
 def check_level(epsilon: float) -> None:
-    """Refuse what is no privacy level, as wrong usage.
-
-    Parameters
-    ----------
-    epsilon : float
-    """
+    """Refuse an invalid privacy level as wrong usage."""
     from ldpstats.mechanisms import mechanism
 
     with wrong_usage():
@@ -144,13 +102,7 @@ def check_level(epsilon: float) -> None:
 
 
 def cuts_as_texts(texts: Iterable[str]) -> dict[str, str]:
-    """Return how to put the numbers of columns into classes, as texts that can be read.
-
-    Parameters
-    ----------
-    texts : iterable of str
-        Such as "age=18,65".
-    """
+    """Return the classes of --cut options such as "age=18,65", by column, after checking that they can be parsed."""
     from ldpstats.answers.preparation import Cut
 
     cuts = {}
@@ -165,12 +117,7 @@ def cuts_as_texts(texts: Iterable[str]) -> dict[str, str]:
 
 
 def names_in(text: str, known: Iterable[str]) -> list[str]:
-    """Return the names that stand between commas; a text that is a name itself is that alone.
-
-    Parameters
-    ----------
-    text : str
-    known : iterable of str
+    """Split names at commas, unless the whole text is one of the known names.
 
     Examples
     --------
@@ -181,11 +128,6 @@ def names_in(text: str, known: Iterable[str]) -> list[str]:
 
 
 def examples(*lines: str) -> str:
-    """Return examples as the end of a help text, a line each.
-
-    Parameters
-    ----------
-    *lines : str
-    """
+    """Format examples as the end of a help text, a line each."""
     shown = "\n".join(f"  {line}" for line in lines)
     return f"\b\nExamples:\n{shown}"

@@ -18,24 +18,13 @@ _EXACT = (1 << 53) - 1
 
 
 def refuse_two_inputs(*names: str) -> None:
-    """Refuse to read two things from standard input.
-
-    Parameters
-    ----------
-    *names : str
-        Of files that a command reads.
-    """
+    """Refuse to read two files from standard input."""
     if names.count(STANDARD) > 1:
         raise click.UsageError("Standard input ('-') can be one file only. Name the others.")
 
 
 def bytes_stream(stream: TextIO | None) -> BinaryIO:
-    """Return what takes or gives the bytes of standard input or output, which a shell can close.
-
-    Parameters
-    ----------
-    stream : TextIO or None
-    """
+    """Return the binary stream under standard input or output; refuse one that the shell has closed."""
     found: BinaryIO | None = getattr(stream, "buffer", None)
     if found is None:
         raise LdpstatsError("standard input or output that is closed", "an open one, or the name of a file instead")
@@ -43,13 +32,7 @@ def bytes_stream(stream: TextIO | None) -> BinaryIO:
 
 
 def bytes_of_input(most: int) -> bytes:
-    """Return what comes from standard input.
-
-    Parameters
-    ----------
-    most : int
-        More bytes are refused.
-    """
+    """Read standard input, up to `most` bytes."""
     from ldpstats.limits import enough_memory
 
     with enough_memory("standard input"):
@@ -60,14 +43,7 @@ def bytes_of_input(most: int) -> bytes:
 
 
 def bytes_of(name: str, most: int) -> bytes:
-    """Return what is in a file, or comes from standard input.
-
-    Parameters
-    ----------
-    name : str
-    most : int
-        More bytes are refused.
-    """
+    """Read a file or standard input, up to `most` bytes."""
     if name == STANDARD:
         return bytes_of_input(most)
     from ldpstats.limits import bytes_of_file
@@ -76,22 +52,12 @@ def bytes_of(name: str, most: int) -> bytes:
 
 
 def named(name: str) -> str:
-    """Return what messages call a file.
-
-    Parameters
-    ----------
-    name : str
-    """
+    """Return what messages call a file."""
     return "standard input" if name == STANDARD else f"the file {shortened(name, 200)}"
 
 
 def saved_object(name: str) -> Any:
-    """Return the object that a file, or standard input, holds.
-
-    Parameters
-    ----------
-    name : str
-    """
+    """Load a saved object from a file or standard input."""
     from ldpstats.limits import LARGEST_FILE
     from ldpstats.loading import load, loaded
 
@@ -106,13 +72,7 @@ def saved_object(name: str) -> Any:
 
 
 def write_to(name: str, text: str) -> None:
-    """Write a text to a file as a whole, or to standard output.
-
-    Parameters
-    ----------
-    name : str
-    text : str
-    """
+    """Write a text to a file, whole or not at all, or to standard output."""
     if name != STANDARD:
         from ldpstats.saving import write
 
@@ -124,14 +84,7 @@ def write_to(name: str, text: str) -> None:
 
 
 def refuse_unwritable(name: str | None, kind: str | None) -> None:
-    """Refuse the name of a file that could not be written, before the work.
-
-    Parameters
-    ----------
-    name : str, optional
-    kind : str, optional
-        What the file will say that it is; None of one that takes the place of no other.
-    """
+    """Refuse, before the work, the name of a file that cannot be written; only files of `kind` may be replaced."""
     if name not in (None, STANDARD):
         from ldpstats.saving import refuse_unwritable as refuse
 
@@ -139,19 +92,7 @@ def refuse_unwritable(name: str | None, kind: str | None) -> None:
 
 
 def tell(words: object, plain: Any, *, as_json: bool, output: str = "") -> None:
-    """Print what a command has to say: on standard output, or beside it where that carries a file.
-
-    Parameters
-    ----------
-    words : object
-        For people.
-    plain : dict or list
-        The same as plain values.
-    as_json : bool
-        Whether a program reads it.
-    output : str
-        Where the command wrote its file.
-    """
+    """Print the result, as words or JSON, on standard output; on standard error where `output` is standard output."""
     from ldpstats.presentation.text import visible
 
     # names of files and columns are among the words: none of them steers the terminal
@@ -160,23 +101,14 @@ def tell(words: object, plain: Any, *, as_json: bool, output: str = "") -> None:
 
 
 def note(words: str) -> None:
-    """Print a line that people must know, beside the output.
-
-    Parameters
-    ----------
-    words : str
-    """
+    """Print a note on standard error."""
     from ldpstats.presentation.text import visible
 
     click.echo(f"Note: {visible(words)}", err=True)
 
 
 def as_text(plain: Any) -> str:
-    """Return plain values as JSON: null for what JSON has no number for, texts for whole numbers that are rounded.
-
-    Parameters
-    ----------
-    plain : dict or list
+    """Format plain values as JSON: nan and inf as null, whole numbers beyond 2^53 as texts.
 
     Examples
     --------
@@ -190,24 +122,19 @@ def as_text(plain: Any) -> str:
 
 
 def written_as(name: str) -> str:
-    """Say where a file was written.
-
-    Parameters
-    ----------
-    name : str
-    """
+    """Return where a file was written, for messages."""
     return "standard output" if name == STANDARD else str(Path(name))
 
 
 def without_pictures() -> str:
-    """Say behind the name of a page why it has no pictures, if it has none."""
+    """Return a remark that the page has no pictures, and why; empty if it has some."""
     from ldpstats.report.page import can_draw
 
     return "" if can_draw() else " (without pictures: these need pip install 'ldpstats[plots]')"
 
 
 def _kept(plain: Any) -> Any:
-    """Return values that every reader of JSON keeps: no numbers that are none, and long whole ones as texts."""
+    """Replace values that not every reader of JSON keeps: nan, inf, and long whole numbers."""
     if isinstance(plain, dict):
         return {key: _kept(value) for key, value in plain.items()}
     if isinstance(plain, (list, tuple)):

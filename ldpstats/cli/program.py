@@ -29,15 +29,7 @@ class Program(click.Group):
         standalone_mode: bool = True,  # as click calls it
         **extra: Any,
     ) -> Any:
-        """Run the command that the arguments name, and end the process.
-
-        Parameters
-        ----------
-        args, prog_name, complete_var, **extra
-            As click has them.
-        standalone_mode : bool
-            Without it errors are raised and the process goes on.
-        """
+        """Run a command and end the process; without `standalone_mode` errors are raised, and the process goes on."""
 
         def run() -> Any:
             return super(Program, self).main(args, prog_name, complete_var, standalone_mode=False, **extra)
@@ -47,28 +39,23 @@ class Program(click.Group):
         sys.exit(_ended(run))
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's
-        """Return the commands in the order in which people need them.
-
-        Parameters
-        ----------
-        ctx : Context
-        """
+        """Return the commands in the order in which people need them."""
         return list(self.commands)
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
-        """Read the arguments; a help text that nobody reads to its end is no error."""
+        """Parse the arguments; a broken pipe while help is printed is no error."""
         with _quiet_pipe():
             return super().make_context(*args, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; a result that nobody reads to its end is no error."""
+        """Run a command; a broken pipe while it prints is no error."""
         with _quiet_pipe():
             return super().invoke(ctx)
 
 
 @contextlib.contextmanager
 def wrong_usage() -> Iterator[None]:
-    """Turn errors of the package into those of usage, where nothing but an argument can be wrong."""
+    """Turn errors of the package into usage errors, where only an argument can be wrong."""
     try:
         yield
     except LdpstatsError as error:
@@ -87,7 +74,7 @@ def _quiet_pipe() -> Iterator[None]:
 
 
 def _ended(run: Callable[[], Any]) -> int:
-    """Run a command; return its exit code, and say what went wrong."""
+    """Run a command, print its error if there is one, and return the exit code."""
     try:
         # letters that the terminal's encoding does not have are spelt out
         for stream in (sys.stdout, sys.stderr):
@@ -111,7 +98,7 @@ def _ended(run: Callable[[], Any]) -> int:
 
 
 def _told(error: Exception) -> tuple[str, int]:
-    """Return what a message says of an error, and the exit code."""
+    """Return the message of an error, and the exit code."""
     if isinstance(error, click.Abort):  # of which click has two kinds
         if isinstance(error.__cause__, EOFError):
             return "an input that ends too early", BAD_DATA
@@ -131,7 +118,7 @@ def _told(error: Exception) -> tuple[str, int]:
 
 @contextlib.contextmanager
 def _warnings_as_notes() -> Iterator[None]:
-    """Print warnings as a line for people, without the place in the code that they come from."""
+    """Print warnings as notes, without the place in the code that they come from."""
 
     def shown(message: Warning | str, *_: Any, **__: Any) -> None:
         click.echo(f"Note: {message}", err=True)

@@ -119,7 +119,7 @@ def _own_data(
     missing: tuple[str, ...],
     epsilon: float | None,
 ) -> OwnData:
-    """Put a file of answers where the vignette runs, and see that it can be read."""
+    """Link the user's answers into the folder where the vignette runs, and check that they fit it."""
     from ldpstats.answers import categorical_answers
     from ldpstats.limits import LARGEST_ANSWERS
     from ldpstats.vignettes import OwnData
@@ -153,7 +153,7 @@ def _own_data(
 
 
 def _named(columns: tuple[str, ...], path: Path, missing: tuple[str, ...]) -> list[str]:
-    """Return the names that were given, of which each may hold commas itself."""
+    """Return the names in --columns; names may hold commas themselves."""
     if not columns:
         return []
     from ldpstats.answers import MISSING, read_answers

@@ -71,7 +71,7 @@ def demo(report: str | None, no_report: bool, as_json: bool, **asked: Any) -> No
 
 
 def _usual_page(shown: Demonstration) -> str:
-    """Write the demonstration's page where nobody said where to; say where it is, or why there is none."""
+    """Write the demonstration's page under its usual name; return where it is, or why there is none."""
     if find_spec("matplotlib") is None:
         return "needs its pictures: pip install 'ldpstats[plots]'"
     try:
@@ -135,7 +135,7 @@ def plan(shape: str | None, domain: str | None, mechanism: tuple[str, ...], as_j
 
 
 def _shape(text: str) -> tuple[int, ...]:
-    """Read a shape such as 4x4."""
+    """Parse a shape such as 4x4."""
     try:
         return tuple(int(side) for side in text.split("x"))
     except ValueError as error:

@@ -38,32 +38,16 @@ _AS_SENT = "a message of a client, as it was sent"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClientAnswer:
-    """What one respondent sent.
+    """One message of a client, parsed."""
 
-    Parameters
-    ----------
-    rows : tuple of int
-        The numbers of the protocol's rows that she answered: those of one unit.
-    reports : list of array
-        A report for each.
-    simulated : bool
-    token : str
-        Empty where there is none.
-    """
-
-    rows: tuple[int, ...]
-    reports: list[NDArray[Any]]
+    rows: tuple[int, ...]  # numbers of the protocol's rows that it answers: those of one unit
+    reports: list[NDArray[Any]]  # one for each row
     simulated: bool
-    token: str
+    token: str  # empty where there is none
 
 
 class AnswerReader:
-    """Reads the messages of clients of one protocol.
-
-    Parameters
-    ----------
-    protocol : LocalProtocol
-    """
+    """Parse and check the messages (JSON) of one protocol's clients."""
 
     def __init__(self, protocol: LocalProtocol) -> None:
         self._fingerprint, self._rows = protocol.fingerprint(), protocol.sent_rows
@@ -77,12 +61,7 @@ class AnswerReader:
         )
 
     def read(self, message: str | bytes | Mapping[str, Any]) -> ClientAnswer | Reason:
-        """Return what a message says, or why it is none of a client of this protocol.
-
-        Parameters
-        ----------
-        message : str, bytes or mapping
-        """
+        """Parse a message; return the reason if no client of this protocol sends it."""
         try:
             plain = message if isinstance(message, Mapping) else read_json(_decoded(message, self._longest))
             if not isinstance(plain, Mapping):
@@ -92,12 +71,7 @@ class AnswerReader:
         return self._foreign(plain) or self._answer(plain)
 
     def possible(self, answers: Mapping[int, ClientAnswer]) -> dict[int, Reason]:
-        """Return why answers are refused that no client sends, by their places.
-
-        Parameters
-        ----------
-        answers : mapping of int to ClientAnswer
-        """
+        """Return, by place, why answers are refused whose reports the mechanism cannot send."""
         reasons = {}
         for row, places, data in self.by_row(answers):
             wire = self._rows[row].wire
@@ -108,12 +82,7 @@ class AnswerReader:
         return reasons
 
     def by_row(self, answers: Mapping[int, ClientAnswer]) -> Iterator[tuple[int, NDArray[np.int64], NDArray[Any]]]:
-        """Return the reports in each row of the protocol, with the places of the answers.
-
-        Parameters
-        ----------
-        answers : mapping of int to ClientAnswer
-        """
+        """Yield, for each row of the protocol, its number, the places of the answers, and their reports as an array."""
         found: dict[int, tuple[list[int], list[NDArray[Any]]]] = {}
         for place, answer in answers.items():
             for row, report in zip(answer.rows, answer.reports, strict=True):
@@ -164,14 +133,7 @@ class AnswerReader:
 
 
 class AnswerSource:
-    """Reads a file of messages, one in each line; its collection is known by a digest of all of them.
-
-    Parameters
-    ----------
-    path : str
-    name : str
-        What errors call it.
-    """
+    """A file of clients' messages, one in each line; a digest of all of them identifies the collection."""
 
     tokens = True
 
@@ -189,16 +151,11 @@ class AnswerSource:
 
     @property
     def about(self) -> list[Any]:
-        """A digest of all of it."""
+        """SHA-256 digest of all lines, and how many they are, for checkpoints."""
         return ["answers", self._digest, self.size]
 
     def fits(self, protocol: LocalProtocol) -> Callable[[int], Iterator[Chunk]]:
-        """Return what reads the messages of a protocol's clients.
-
-        Parameters
-        ----------
-        protocol : LocalProtocol
-        """
+        """Return a reader of the messages of a protocol's clients; protocols with adaptive questions are refused."""
         if protocol.adaptive:
             raise LdpstatsError(
                 f"messages in the file {self.name!r} for a protocol of the kind {protocol.kind!r}",
@@ -208,7 +165,7 @@ class AnswerSource:
         return partial(self._chunks, AnswerReader(protocol), Layout.of(protocol))
 
     def described(self) -> ReportFile:
-        """Return how many messages there are about every unit that is named; all of it is read."""
+        """Count the messages by unit; reads the whole file."""
         units: Counter[int] = Counter()
         protocols: Counter[str] = Counter()
         simulated, named, others = 0, False, 0
@@ -235,12 +192,7 @@ class AnswerSource:
         )
 
     def line(self, place: int) -> str:
-        """Return what errors call a message: its line.
-
-        Parameters
-        ----------
-        place : int
-        """
+        """Name a message in errors: by its line, from 1 on."""
         return f"line {place + 1:,}"
 
     def _chunks(self, reader: AnswerReader, layout: Layout, end: int = 0) -> Iterator[Chunk]:
@@ -279,12 +231,12 @@ class AnswerSource:
 
 
 def _lines_of(file: BinaryIO) -> Iterator[bytes]:
-    """Yield lines; one that is longer than any message comes in pieces, of which none is a message."""
+    """Yield lines; one that is longer than any message comes in pieces, none of which can be parsed."""
     return iter(lambda: file.readline(LONGEST_LINE), b"")
 
 
 def _some(lines: Iterator[bytes]) -> list[bytes]:
-    """Return the next lines: so many, or so many bytes."""
+    """Return the next lines, up to a number of them and a number of bytes."""
     found: list[bytes] = []
     size = 0
     while len(found) < _AT_ONCE and size < _BYTES and (line := next(lines, b"")):
@@ -300,12 +252,12 @@ def _digested(file: BinaryIO, digest: Any) -> Iterator[bytes]:
 
 
 def _without_end(line: bytes) -> bytes:
-    """Return a line as it is whatever system or editor copied it: with one kind of end."""
+    """Return a line with a plain newline, so that digests do not depend on the system that wrote it."""
     return line.rstrip(b"\r\n") + b"\n"
 
 
 def _plain(line: bytes) -> dict[str, Any] | None:
-    """Return what a message says, as far as it can be counted without its protocol."""
+    """Parse a message without its protocol: None unless unit, protocol and simulated are well formed."""
     try:
         plain = read_json(_decoded(line))
         known = type(plain["unit"]) is int and 0 <= plain["unit"] < _MOST_UNITS and type(plain["simulated"]) is bool

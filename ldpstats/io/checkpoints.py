@@ -18,14 +18,9 @@ _SECONDS = 5.0
 
 
 class Checkpoint:
-    """The file that an interrupted count goes on from.
+    """The checkpoint file from which an interrupted count resumes; that of another count is refused.
 
-    Parameters
-    ----------
-    path : str or Path
-        A new file, or the checkpoint of this very count.
-    about : list
-        Plain values: the protocol, and the files in order.
+    `about` are plain values that identify the count: the protocol, and the files in order.
     """
 
     def __init__(self, path: str | Path, about: list[Any]) -> None:
@@ -36,17 +31,11 @@ class Checkpoint:
 
     @property
     def due(self) -> bool:
-        """Whether it is time to write down how far it came."""
+        """Whether the state should be saved again."""
         return time.monotonic() - self._last >= _SECONDS
 
     def write(self, state: dict[str, Any]) -> None:
-        """Write down how far it came.
-
-        Parameters
-        ----------
-        state : dict
-            Plain values.
-        """
+        """Save the state of the count, as plain values."""
         write(self._path, sealed(KIND, VERSION, {"about": self._about, "state": state}))
         self._last = time.monotonic()
 

@@ -12,17 +12,7 @@ _WORD = 8
 
 
 def checksum(columns: Iterable[NDArray[Any]]) -> str:
-    """Return 16 hexadecimal digits that depend on every byte of some arrays, and on their order.
-
-    Parameters
-    ----------
-    columns : iterable of array
-
-    Examples
-    --------
-    >>> checksum([np.arange(3, dtype=np.uint8)]) == checksum([np.arange(3, dtype=np.uint8)[::-1]])
-    False
-    """
+    """Return 16 hexadecimal digits that depend on every byte of the arrays and on their order; not cryptographic."""
     from ldpstats.kernels import folded
 
     total = np.uint64(1)

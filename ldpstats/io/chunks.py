@@ -26,33 +26,16 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chunk:
-    """Consecutive rows of a file.
+    """Consecutive rows of a file."""
 
-    Parameters
-    ----------
-    first : int
-        The place of the first of them in the file, from 0.
-    n : int
-        How many they are.
-    sent : sequence of (array, SentRows)
-        Those that can be read, with their places in the chunk: arrays of one form each.
-    bad : mapping of int to Reason
-        Why the others cannot, by their places in the chunk.
-    content : callable
-        From a place in the chunk to the row as it stands in the file, as text.
-    tokens : Ragged, optional
-        Those of all rows.
-    end : int
-        From where the rest of the file can be read; what that counts is the reader's affair.
-    """
-
-    first: int
-    n: int
+    first: int  # place of the first row in the file, from 0
+    n: int  # number of rows
+    # readable rows: their places in the chunk (None: all, in order), and arrays of one form each
     sent: Sequence[tuple[NDArray[np.int64] | None, SentRows]]
-    bad: dict[int, Reason] = field(default_factory=dict)
-    content: Callable[[int], str] = str
-    tokens: Ragged | None = None
-    end: int = 0
+    bad: dict[int, Reason] = field(default_factory=dict)  # why the others cannot be read, by place in the chunk
+    content: Callable[[int], str] = str  # from a place in the chunk to the row's text in the file
+    tokens: Ragged | None = None  # of all rows
+    end: int = 0  # where reading resumes behind this chunk; each source counts in its own unit
 
 
 class Source(Protocol):
@@ -63,11 +46,11 @@ class Source(Protocol):
 
     @property
     def identity(self) -> str | None:
-        """That of its collection; None where its rows name theirs."""
+        """Identity of the collection; None where each row names its own."""
 
     @property
     def size(self) -> int | None:
-        """How many rows it holds, where that is known before."""
+        """Number of rows, if known before reading."""
 
     @property
     def tokens(self) -> bool:
@@ -75,41 +58,20 @@ class Source(Protocol):
 
     @property
     def about(self) -> list[Any]:
-        """Plain values by which a checkpoint knows it again."""
+        """Plain values that identify the source in a checkpoint; empty if it cannot be read again."""
 
     def fits(self, protocol: LocalProtocol) -> Callable[[int], Iterator[Chunk]]:
-        """Return what reads its rows, from where a chunk ended (0 is the beginning); refuse those of another protocol.
-
-        Parameters
-        ----------
-        protocol : LocalProtocol
-        """
+        """Return what yields the chunks behind the end of one (0: the beginning); refuse files of another protocol."""
 
     def described(self) -> ReportFile:
-        """Return what it says about itself; all of it is read."""
+        """Describe the file; reads all of it."""
 
     def line(self, place: int) -> str:
-        """Return what errors call one of its rows.
-
-        Parameters
-        ----------
-        place : int
-            Its place, from 0.
-        """
+        """Name the row at a place (from 0) in errors."""
 
 
 def ahead(items: Iterable[Item]) -> Generator[Item, None, None]:
-    """Yield items that a thread of its own makes, one ahead of what is wanted.
-
-    Parameters
-    ----------
-    items : iterable
-
-    Examples
-    --------
-    >>> list(ahead(range(3)))
-    [0, 1, 2]
-    """
+    """Yield items while a thread makes the next one (prefetching by one)."""
     waiting: Queue[tuple[bool, Any]] = Queue(1)
     over = threading.Event()
 
@@ -141,7 +103,7 @@ def ahead(items: Iterable[Item]) -> Generator[Item, None, None]:
 
 
 def _put(waiting: Queue[tuple[bool, Any]], one: tuple[bool, Any], over: threading.Event) -> bool:
-    """Wait until there is room; say whether anybody still wants it."""
+    """Put an item into the queue; False if the consumer has gone."""
     while not over.is_set():
         with suppress(Full):
             waiting.put(one, timeout=_WAIT)

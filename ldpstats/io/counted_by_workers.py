@@ -33,7 +33,7 @@ _GROUPS = 8
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A part of a file: by what it is known, where the part begins, and where its last chunk ends; None is the end."""
+    """A part of a file for a worker: `stop` is the end of its last chunk, None the end of the file."""
 
     file: str
     known_by: object
@@ -43,7 +43,7 @@ class _Place:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Counted:
-    """What a worker counted: of how many rows, which of them it could not count, and how many had no token."""
+    """What a worker counted: `bad` rows as for `Quarantine.add`, and how many messages had no token (`unnamed`)."""
 
     counting: Counting
     rows: int
@@ -52,14 +52,7 @@ class _Counted:
 
 
 def counted_by_workers(reports: Any, protocol: LocalProtocol, quarantine: str | Path | None) -> TableSet:
-    """Count files in parts, or a Dask data frame by partition: the same counts as in one place.
-
-    Parameters
-    ----------
-    reports : as in `tables_of`
-    protocol : LocalProtocol
-    quarantine : path, optional
-    """
+    """Count files in parts, or a Dask data frame by partition, on a cluster: the same tables as in one place."""
     with ExitStack() as opened:
         aside = None if quarantine is None else opened.enter_context(Quarantine(quarantine))
         if is_partitioned(reports):
@@ -104,7 +97,7 @@ def _of_files(sources: list[Source], protocol: LocalProtocol, aside: Quarantine 
 
 
 def _places(source: Source) -> list[_Place]:
-    """Divide a file where that can be done without reading it."""
+    """Divide a Parquet file by row groups; other files are counted whole."""
     if not isinstance(source, ParquetSource):
         return [_Place(source.name, _known_by(source))]
     starts = range(0, max(source.groups, 1), _GROUPS)
@@ -113,7 +106,7 @@ def _places(source: Source) -> list[_Place]:
 
 
 def _known_by(source: Source) -> object:
-    """Return by what a worker knows a file again; what is counted as a whole only has to be of the same collection."""
+    """Return what identifies a file to workers: a digest of a Parquet file; of others, the collection is enough."""
     return source.about if isinstance(source, ParquetSource) else source.identity
 
 
@@ -149,7 +142,7 @@ def _count(source: Source, protocol: LocalProtocol, keep: bool, start: int = 0, 
 
 
 def _added(protocol: LocalProtocol, parts: Iterable[_Counted]) -> _Counted:
-    """Add counts up in a new one: a worker may be asked for the same sum again."""
+    """Add counts in a new object, for Dask may run the same sum again."""
     whole = _Counted(protocol.counting(), 0, [])
     for one in parts:
         whole = _with(whole, one)
@@ -163,7 +156,7 @@ def _with(whole: _Counted, one: _Counted) -> _Counted:
 
 
 def _write(whole: _Counted, aside: Quarantine | None, name: str) -> None:
-    """Write down which rows were set aside."""
+    """Write the rows that were set aside to the quarantine."""
     refuse_mostly_bad(name, len(whole.bad), whole.rows, over=True)
     for row in whole.bad:
         assert aside is not None  # else the first bad row is an error

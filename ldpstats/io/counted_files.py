@@ -130,14 +130,7 @@ def tables_of(
 
 
 class Count:
-    """A count of several sources, which can be written down between any two chunks.
-
-    Parameters
-    ----------
-    sources : list of Source
-    protocol : LocalProtocol
-    tokens : {"refuse", "once"}
-    """
+    """Counting of several sources; its state can be saved to a checkpoint after any chunk."""
 
     def __init__(self, sources: list[Source], protocol: LocalProtocol, tokens: str) -> None:
         self._sources, self._protocol, self._tokens = sources, protocol, tokens
@@ -150,14 +143,7 @@ class Count:
         self._done = _Done()
 
     def run(self, quarantine: str | Path | None, resume: str | Path | None, repeated: bool | None) -> TableSet:
-        """Count all of them, from where an earlier count was interrupted.
-
-        Parameters
-        ----------
-        quarantine, resume : path, optional
-        repeated : bool, optional
-            As in `tables_of`.
-        """
+        """Count all sources, from a checkpoint on if there is one; arguments as in `tables_of`."""
         sizes = [source.size for source in self._sources]
         total = None if None in sizes else sum(size or 0 for size in sizes)
         if repeated or (repeated is None and (total or 0) <= _LOOKED_THROUGH):
@@ -182,7 +168,7 @@ class Count:
         return self._with_checks(tables)
 
     def _with_checks(self, tables: TableSet) -> TableSet:
-        """Return tables that keep what was found of tokens and rows that came more than once."""
+        """Add the checks for repeated tokens and repeated rows to the tables."""
         done, found = self._done, list[ReportCheck]()
         if done.again or done.unnamed:
             found.append(RepeatedTokens(sum(one.n for one in self._countings) + done.again, done.again, done.unnamed))
@@ -191,14 +177,9 @@ class Count:
         return tables.replaced(checks=(*tables.checks, *found)) if found else tables
 
     def part(self, start: int, stop: int | None, quarantine: SetAside | None) -> tuple[Counting, int, int]:
-        """Return the counts of a part of the only source, how many rows it has, and how many messages without a token.
+        """Count a part of the only source, for a worker: return counts, rows read, and messages without a token.
 
-        Parameters
-        ----------
-        start, stop : int, optional
-            Where chunks begin and end, as the source counts.
-        quarantine : SetAside, optional
-            For rows that cannot be counted.
+        `start` and `stop` are ends of chunks, in the source's own unit.
         """
         source, read, rows = self._sources[0], self._readers[0], 0
         self._quarantine = quarantine
@@ -216,7 +197,7 @@ class Count:
         return self._countings[0], rows, self._done.unnamed
 
     def _read(self, checkpoint: Checkpoint | None, show: Callable[[int], Any]) -> None:
-        """Count what is left of one source."""
+        """Count what is left of the current source."""
         source, read = self._sources[self._done.source], self._readers[self._done.source]
         # closed at once where something goes wrong, not when the error is forgotten
         with closing(ahead(read(self._done.end))) as chunks:
@@ -236,7 +217,7 @@ class Count:
             self._countings.append(self._protocol.counting())
 
     def _refuse_gap(self, source: Source, first: int) -> None:
-        """Refuse to go on elsewhere than behind the last row that was counted: other versions may make other pieces."""
+        """Refuse to resume anywhere but behind the last counted row: another version may divide files otherwise."""
         if first != self._done.rows:
             raise LdpstatsError(
                 f"a count of {source.name!r} that goes on at row {first + 1:,} after {self._done.rows:,} rows",
@@ -245,7 +226,7 @@ class Count:
             )
 
     def _take(self, source: Source, chunk: Chunk) -> None:
-        """Count a chunk; where that fails, part by part, up to the first error or with bad rows set aside."""
+        """Count a chunk at once if all its rows are good; else in parts, bad rows set aside or the first an error."""
         if self._took_at_once(chunk):
             self._done.unnamed += _unnamed(source, chunk, {})
             self._look_at(rows for _, rows in chunk.sent)
@@ -266,13 +247,13 @@ class Count:
         self._done.unnamed += _unnamed(source, chunk, everything_bad)
 
     def _look_at(self, counted: Iterable[SentRows]) -> None:
-        """Look for stretches of rows that were counted before, where that is wanted."""
+        """Search the counted rows for repeated stretches, if asked."""
         if self._search:
             for rows in counted:
                 self._search.take(rows)
 
     def _took_at_once(self, chunk: Chunk) -> bool:
-        """Count a chunk whose rows are all good, and only have to be counted; say whether it is such a one."""
+        """Count a chunk without bad rows or tokens; False, with nothing counted, if that cannot be done."""
         if chunk.bad or chunk.tokens is not None:
             return False
         try:
@@ -287,14 +268,14 @@ class Count:
         return True
 
     def _counted(self, chunk: Chunk) -> Any:
-        """Return what a chunk of good rows adds up to: all of it, or an error that leaves nothing half counted."""
+        """Count a chunk apart, so that an error leaves nothing half counted."""
         counting = self._protocol.counting()
         for _, rows in chunk.sent:
             counting.take(rows)
         return counting
 
     def _bad_rows(self, chunk: Chunk) -> dict[int, Reason]:
-        """Return why some rows of a chunk cannot be counted, in their order."""
+        """Return why rows of a chunk cannot be counted, by place, in order."""
         bad = dict(chunk.bad)
         for places, rows in chunk.sent:
             for place, reason in self._countings[-1].bad_rows(rows).items():
@@ -317,7 +298,7 @@ class Count:
         self._done.bad += len(bad)
 
     def _once(self, source: Source, chunk: Chunk, tokens: Ragged, parts: list[PlacedRows]) -> list[PlacedRows]:
-        """Return the rows whose token comes for the first time, in the order of the file."""
+        """Return the rows whose token comes for the first time, in the order of the file; or refuse a repeated one."""
         places, again = self._again(tokens, parts)
         if again.any() and self._tokens == REFUSE:
             place = int(places[again].min())
@@ -327,7 +308,7 @@ class Count:
         return [(own[some], rows.taken(some)) for (own, rows), some in zip(parts, kept, strict=True)]
 
     def _again(self, tokens: Ragged, parts: list[PlacedRows]) -> tuple[NDArray[np.int64], BoolArray]:
-        """Note the tokens of rows of several forms in the order of the file; return which of them came before."""
+        """Record the tokens of rows in the order of the file; return the rows' places, and whose token came before."""
         places = np.concatenate([own for own, _ in parts])
         order = np.argsort(places, kind="stable")
         named = order[tokens.ends[places[order]] > tokens.starts[places[order]]]
@@ -338,7 +319,7 @@ class Count:
         return places, again
 
     def _twice(self, source: Source, place: int, token: Ragged) -> ReportError:
-        """Return the error about a token, naming where it came before."""
+        """Return the error about a repeated token, naming its earlier place; all sources are read again for it."""
         earlier, wanted = "an earlier row", self._known.hashes(token)[0]
         for known, read in zip(self._sources, self._readers, strict=True):
             for chunk in read(0):
@@ -358,7 +339,7 @@ class Count:
         )
 
     def _about(self, quarantine: str | Path | None) -> list[Any]:
-        """Return what a checkpoint knows this count by."""
+        """Return plain values that identify this count in a checkpoint."""
         unknown = [one.name for one in self._sources if not one.about or one.name == STANDARD]
         if unknown:
             raise LdpstatsError(
@@ -368,13 +349,13 @@ class Count:
         return [self._protocol.fingerprint(), self._tokens, None if quarantine is None else str(quarantine), files]
 
     def _write(self, checkpoint: Checkpoint) -> None:
-        """Write down what was counted; what was set aside is on the disk before."""
+        """Save the state, after what was set aside has reached the disk."""
         size = self._quarantine.settled() if isinstance(self._quarantine, Quarantine) else None
         counted = [one.to_dict() for one in self._countings]
         checkpoint.write({"done": asdict(self._done), "counted": counted, "quarantine": size})
 
     def _go_on(self, state: dict[str, Any], resume: str | Path | None) -> None:
-        """Restore what a checkpoint holds, if this can be what was written there."""
+        """Restore the state of a checkpoint; one that no count can have written is refused."""
         try:
             written = state.get("quarantine")
             if written is not None:
@@ -388,7 +369,7 @@ class Count:
             ) from error
 
     def _restore(self, state: dict[str, Any]) -> None:
-        """Go on from what was written down; tokens are read again, which no checkpoint holds."""
+        """Restore the counts; tokens are read from the files again, since no checkpoint holds them."""
         if {*state} != {"done", "counted", "quarantine"}:
             raise LdpstatsError(f"a state of {one_line([*state])}", "what was done, counted and set aside")
         if {*state["done"]} != {one.name for one in fields(_Done)}:
@@ -410,7 +391,7 @@ class Count:
                     self._note_tokens_up_to(self._done.end if number == self._done.source else None, read)
 
     def _refuse_other_sum(self) -> None:
-        """Refuse counts of other rows than were read, but for those that were set aside or left out."""
+        """Check that as many rows were counted as were read, but for those set aside or left out."""
         good = self._done.all_rows - self._done.all_bad
         counted = sum(one.n for one in self._countings) + self._done.again
         # a message is one row of its file, and several of the protocol where a unit has several
@@ -420,7 +401,7 @@ class Count:
             raise LdpstatsError(f"{counted:,} rows counted or left out, of {good:,} that could be", "each of them once")
 
     def _refuse_another_source(self, state: dict[str, Any]) -> None:
-        """Refuse a source to go on with of whose collection other rows were counted than were read."""
+        """Check that the counts of the current source's collection match the rows read from it."""
         done = self._done
         source = None if done.source == len(self._sources) else self._sources[done.source]
         if source is None or source.identity is None or isinstance(source, AnswerSource):
@@ -433,7 +414,7 @@ class Count:
             )
 
     def _note_tokens_up_to(self, end: int | None, read: Callable[[int], Iterator[Chunk]]) -> None:
-        """Note the tokens of a source's chunks up to the one that ends there; of all of them if there is no end."""
+        """Record the tokens of a source's chunks up to the one that ends at `end`; None: all."""
         if end == 0:
             return
         for chunk in read(0):
@@ -447,30 +428,16 @@ class Count:
 
 @dataclass(slots=True)
 class _Done:
-    """How far a count has come.
+    """Progress of a count."""
 
-    Parameters
-    ----------
-    source, end : int
-        Which source is read, and from where on.
-    rows, bad : int
-        How many of its rows were read, and set aside.
-    earlier_rows, earlier_bad : int
-        How many of the sources before it.
-    again : int
-        How many rows were left out because their token came before.
-    unnamed : int
-        How many messages of clients came without one.
-    """
-
-    source: int = 0
-    end: int = 0
-    rows: int = 0
-    bad: int = 0
-    earlier_rows: int = 0
+    source: int = 0  # index of the one that is read
+    end: int = 0  # where its next chunk begins
+    rows: int = 0  # read from it
+    bad: int = 0  # of these, set aside
+    earlier_rows: int = 0  # of the sources before it
     earlier_bad: int = 0
-    again: int = 0
-    unnamed: int = 0
+    again: int = 0  # rows left out because their token came before
+    unnamed: int = 0  # clients' messages without a token
 
     def __post_init__(self) -> None:
         for one in fields(self):
@@ -478,16 +445,16 @@ class _Done:
 
     @property
     def all_bad(self) -> int:
-        """How many rows of all sources were set aside."""
+        """Rows of all sources that were set aside."""
         return self.earlier_bad + self.bad
 
     @property
     def all_rows(self) -> int:
-        """How many rows of all sources were read."""
+        """Rows of all sources that were read."""
         return self.earlier_rows + self.rows
 
     def next_source(self) -> _Done:
-        """Return the beginning of the next source."""
+        """Return the progress at the beginning of the next source."""
         return _Done(
             self.source + 1,
             earlier_rows=self.all_rows,
@@ -498,7 +465,7 @@ class _Done:
 
 
 def _unnamed(source: Source, chunk: Chunk, bad: dict[int, Reason]) -> int:
-    """Return how many messages of clients that count have no token, so that nothing tells whether they came before."""
+    """Return how many counted messages of clients have no token, so that nothing shows repeated ones."""
     if not isinstance(source, AnswerSource):
         return 0
     if chunk.tokens is None:
@@ -507,7 +474,7 @@ def _unnamed(source: Source, chunk: Chunk, bad: dict[int, Reason]) -> int:
 
 
 def _parts(chunk: Chunk) -> Iterator[Chunk]:
-    """Yield a chunk in parts with places of the whole, each with the rows up to its end: of bad rows it is kept why."""
+    """Yield the chunk in parts: places stay those of the whole, and `n` counts all rows up to the part's end."""
     for start in range(0, chunk.n, _LOOKED_AT):
         stop = min(start + _LOOKED_AT, chunk.n)
         sent: list[tuple[NDArray[np.int64] | None, SentRows]] = []
@@ -537,12 +504,7 @@ def _refuse_what_workers_cannot(tokens: str, resume: str | Path | None, *, repea
 
 
 def refuse_same_collections(sources: list[Source]) -> None:
-    """Refuse a file that is there twice.
-
-    Parameters
-    ----------
-    sources : list of Source
-    """
+    """Refuse sources that hold the same collection twice."""
     names: dict[str, str] = {}
     for source in sources:
         known = names.setdefault(source.identity, source.name) if source.identity else source.name

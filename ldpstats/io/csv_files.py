@@ -38,16 +38,7 @@ _WHOLE = "a whole number, as it was written"
 
 
 class CsvReports:
-    """Writes reports as CSV, to a file or to a stream that cannot go back.
-
-    Parameters
-    ----------
-    file : binary file
-    layout : Layout
-    header : Header
-    tokens : bool
-        Whether rows have tokens.
-    """
+    """Writer of reports as CSV, to a file or to a stream that cannot seek."""
 
     def __init__(self, file: BinaryIO, layout: Layout, header: Header, *, tokens: bool) -> None:
         self._file, self._layout = file, layout
@@ -57,17 +48,7 @@ class CsvReports:
     def add(
         self, row: int, data: NDArray[Any], blocks: IntArray | None = None, tokens: Sequence[str] | None = None
     ) -> None:
-        """Write the reports of several respondents in one row of the protocol.
-
-        Parameters
-        ----------
-        row : int
-            The number of the protocol's row.
-        data : array
-            The reports, as their mechanism has them.
-        blocks : array of int, optional
-        tokens : sequence of str, optional
-        """
+        """Write the reports of several respondents in one row (by number) of the protocol."""
         self._n += len(data)
         step = max(1, _PIECE // (3 * _NUMBER + 2 * int(self._layout.widths[row])))
         for start in range(0, len(data), step):
@@ -83,7 +64,7 @@ class CsvReports:
         self._write(f"# end {self._n} {self._digest.hexdigest()}\n".encode())
 
     def give_up(self) -> None:
-        """Leave it as it is: nothing is held that has to be let go."""
+        """Do nothing: there is nothing to release."""
 
     def _lines(self, row: int, data: NDArray[Any], blocks: IntArray | None) -> bytes:
         from ldpstats import kernels
@@ -106,14 +87,7 @@ class CsvReports:
 
 
 class CsvSource:
-    """Reads reports from a CSV file, piece by piece.
-
-    Parameters
-    ----------
-    path : str
-    name : str
-        What errors call it.
-    """
+    """Reader of reports in a CSV file, in constant memory."""
 
     size: int | None = None
 
@@ -142,12 +116,7 @@ class CsvSource:
         return "token" in self._names
 
     def fits(self, protocol: LocalProtocol) -> Callable[[int], Iterator[Chunk]]:
-        """Return what reads the rows of a protocol; a file of another one is refused.
-
-        Parameters
-        ----------
-        protocol : LocalProtocol
-        """
+        """Return a reader of a protocol's rows; a file of another protocol is refused."""
         self.header.refuse_another(protocol, self.name)
         layout = Layout.of(protocol)
         if self._names != _names(layout, tokens=self.tokens):
@@ -155,16 +124,11 @@ class CsvSource:
         return partial(self._chunks, layout)
 
     def line(self, place: int) -> str:
-        """Return what errors call a row: the line in which it stands.
-
-        Parameters
-        ----------
-        place : int
-        """
+        """Name a row in errors: by its line in the file."""
         return f"line {place + _FIRST_LINE:,}"
 
     def described(self) -> ReportFile:
-        """Return what the file says about itself, and how many reports it holds in every row; all of it is read."""
+        """Return the header's statements and the number of reports in every row; reads the whole file."""
         counts = np.zeros(len(self.header.rows) + 1, dtype=np.int64)
         for text, _ in self._lines():
             lines = _Lines(np.frombuffer(text, dtype=np.uint8), text.count(b"\n"), len(self._names))
@@ -172,7 +136,7 @@ class CsvSource:
         return ReportFile.of(self.name, "CSV", self.header, counts.tolist(), tokens=self.tokens)
 
     def _chunks(self, layout: Layout, end: int = 0) -> Iterator[Chunk]:
-        """Read all of the file, since its digest is that of all of it, and yield what stands behind `end`."""
+        """Read all of the file, since its digest is that of all of it, and yield the chunks behind `end`."""
         first = behind = 0
         for text, place in self._lines():
             n, behind = text.count(b"\n"), place + len(text)
@@ -221,7 +185,7 @@ class CsvSource:
 
 
 def _parts(text: bytes) -> Iterator[bytes]:
-    """Yield whole lines, not too many at once."""
+    """Yield pieces of whole lines, of bounded size."""
     ends = np.flatnonzero(np.frombuffer(text, dtype=np.uint8) == ord("\n"))[_ROWS - 1 :: _ROWS]
     for start, end in pairwise([0, *(int(one) + 1 for one in ends), len(text)]):
         if start < end:
@@ -253,7 +217,7 @@ class _Lines:
     def sent(
         self, layout: Layout, header: Header
     ) -> tuple[list[tuple[NDArray[np.int64] | None, SentRows]], dict[int, Reason]]:
-        """Return the lines as rows to count, and why others are none."""
+        """Return the lines as rows to count, with their places, and why others are none."""
         rows, texts = self.numbers(0), self.field(1)
         blocks = self.numbers(2) if layout.blocks else None
         allowed = f"{self._bounds.shape[1] - 1} fields with commas between them"
@@ -300,7 +264,7 @@ class _Lines:
 
 
 def _read(texts: Ragged, size: int) -> tuple[NDArray[Any], BoolArray]:
-    """Return fields as whole numbers, or as so many bytes each; and which of them are such."""
+    """Parse fields as whole numbers (size 0), or as `size` bytes each in hexadecimal; and which fields are such."""
     from ldpstats import kernels
 
     starts, ends = np.ascontiguousarray(texts.starts), np.ascontiguousarray(texts.ends)

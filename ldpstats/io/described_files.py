@@ -174,14 +174,7 @@ class ReportFile(Result):
 
 
 def counted(rows: NDArray[Any], known: int) -> NDArray[np.int64]:
-    """Return how often each row of a protocol occurs, and last how often others do.
-
-    Parameters
-    ----------
-    rows : array of int
-        Their numbers.
-    known : int
-        How many there are.
+    """Return how often each of the row numbers 0, ..., known - 1 occurs, and last how often others do.
 
     Examples
     --------

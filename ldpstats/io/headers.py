@@ -22,48 +22,21 @@ _IDENTITY = re.compile(r"[0-9a-f]{32}")
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a report file says about itself.
+    """What a report file says about itself."""
 
-    Parameters
-    ----------
-    protocol, domain : str
-        The fingerprints of the protocol and of its domain.
-    collection : str
-        32 hexadecimal digits that no other collection has.
-    rows : tuple of str
-        What the protocol's rows are called, in order: a row of the file names its own by number.
-    mechanisms : tuple of str
-        What made the reports in them.
-    epsilon : float or str
-        The strict level of a respondent; "infinite" where there is none.
-    unit : str
-        What that is a level of.
-    simulated : bool
-        Whether the reports came from a seed.
-    writer : str
-        The program that wrote the file, and its version.
-    """
-
-    protocol: str
-    domain: str
-    collection: str
-    rows: tuple[str, ...]
-    mechanisms: tuple[str, ...]
-    epsilon: float | str
-    unit: str
-    simulated: bool
-    writer: str
+    protocol: str  # fingerprint
+    domain: str  # fingerprint
+    collection: str  # 32 hexadecimal digits that no other collection has
+    rows: tuple[str, ...]  # labels of the protocol's rows; a row of the file names its own by number
+    mechanisms: tuple[str, ...]  # of each row
+    epsilon: float | str  # strict level of a respondent; "infinite" where there is none
+    unit: str  # what epsilon is a level of
+    simulated: bool  # whether the reports came from a seed
+    writer: str  # program and version
 
     @classmethod
     def of(cls, protocol: LocalProtocol, collection: str, *, simulated: bool) -> Header:
-        """Return the header of a new collection.
-
-        Parameters
-        ----------
-        protocol : LocalProtocol
-        collection : str
-        simulated : bool
-        """
+        """Return the header of a new collection."""
         privacy, rows = protocol.privacy(), protocol.sent_rows
         return cls(
             protocol.fingerprint(),
@@ -83,25 +56,12 @@ class Header:
         return {"version": VERSION, **plain, "rows": list(self.rows), "mechanisms": list(self.mechanisms)}
 
     def to_text(self, **more: Any) -> str:
-        """Return it as JSON in one line, which ends with its own digest.
-
-        Parameters
-        ----------
-        **more
-            Further plain values that the file says.
-        """
+        """Return it as JSON in one line, with `more` plain values, and last its own digest."""
         plain = {**self.to_dict(), **more}
         return json.dumps({**plain, "digest": digest(plain)}, ensure_ascii=True, allow_nan=False)
 
     def refuse_another(self, protocol: LocalProtocol, name: str) -> None:
-        """Refuse a file of another protocol.
-
-        Parameters
-        ----------
-        protocol : LocalProtocol
-        name : str
-            That of the file, for the error.
-        """
+        """Refuse a file of another protocol; the error calls the file `name`."""
         own = Header.of(protocol, self.collection, simulated=self.simulated)
         if self.protocol == own.protocol and self.rows == own.rows:
             return
@@ -117,15 +77,7 @@ class Header:
 
 
 def read_header(text: str | bytes, name: str) -> tuple[Header, dict[str, Any]]:
-    """Return the header that a text holds, and what else it says.
-
-    Parameters
-    ----------
-    text : str or bytes
-        What `Header.to_text` wrote.
-    name : str
-        That of the file, for errors.
-    """
+    """Parse what `Header.to_text` wrote, checking its digest; return the header, and what else it says."""
     try:
         plain = read_json(text if isinstance(text, str) else text.decode())
         if not isinstance(plain, dict):
@@ -144,15 +96,7 @@ def read_header(text: str | bytes, name: str) -> tuple[Header, dict[str, Any]]:
 
 
 def refuse_other_columns(columns: Sequence[str], name: str) -> None:
-    """Refuse a file that has other columns than report files can have.
-
-    Parameters
-    ----------
-    columns : sequence of str
-        What they are called, in order.
-    name : str
-        That of the file, for the error.
-    """
+    """Refuse a file whose columns are not those of report files, in their order."""
     if tuple(columns) not in {("row", "report", *more) for more in ((), ("block",), ("token",), ("block", "token"))}:
         raise damaged(name, f"its columns are {shortened(list(columns), 200)}")
 
@@ -162,15 +106,7 @@ class DamagedFileError(ReportError):
 
 
 def damaged(name: str, reason: str) -> DamagedFileError:
-    """Return the error about a report file that is not as it was written.
-
-    Parameters
-    ----------
-    name : str
-        That of the file.
-    reason : str
-        What shows that.
-    """
+    """Return the error about a damaged report file, with the reason that shows it."""
     return DamagedFileError(
         f"the report file {name!r}, which is not as it was written ({reason})",
         "a whole file, as `write_reports` wrote it",
@@ -179,12 +115,7 @@ def damaged(name: str, reason: str) -> DamagedFileError:
 
 
 def domain_fingerprint(protocol: LocalProtocol) -> str:
-    """Return a short digest of a protocol's domain.
-
-    Parameters
-    ----------
-    protocol : LocalProtocol
-    """
+    """Return a short digest of a protocol's domain."""
     return f"d{hashlib.sha256(protocol.domain.to_json().encode()).hexdigest()[:12]}"
 
 

@@ -22,14 +22,9 @@ _ALLOWED = f"texts of 1 to {LONGEST_TOKEN} bytes without blanks, commas and quot
 
 
 class KnownTokens:
-    """The tokens that were seen, as hashes of 128 bits under a key of this process.
+    """The tokens that were seen, as 128-bit hashes under a random key of this process.
 
-    A token belongs to one unit, for each of whose rows it may come once.
-
-    Parameters
-    ----------
-    rows : sequence of SentRow
-        The protocol's.
+    A token belongs to one unit, for each of whose rows it may come once. `rows` are those of the protocol.
     """
 
     def __init__(self, rows: tuple[SentRow, ...]) -> None:
@@ -41,14 +36,9 @@ class KnownTokens:
         self._single = len(np.unique(self._units)) == len(rows)
 
     def again(self, rows: IntArray, tokens: Ragged) -> BoolArray:
-        """Note tokens, and say which came before: for the same row, from an earlier place here, or for another unit.
+        """Record tokens, and return which came before: for the same row (here or earlier), or for another unit.
 
-        Parameters
-        ----------
-        rows : array of int
-            The numbers of the protocol's rows that respondents answered.
-        tokens : Ragged
-            Of up to LONGEST_TOKEN bytes.
+        `rows` are the numbers of the protocol's rows; tokens have LONGEST_TOKEN bytes at most.
         """
         units = self._units[rows]
         found = self._of_units.found(self.hashes(tokens), units)
@@ -62,13 +52,7 @@ class KnownTokens:
         return again
 
     def hashes(self, tokens: Ragged, salts: IntArray | None = None) -> NDArray[np.uint64]:
-        """Return two words for each token, other ones with another salt.
-
-        Parameters
-        ----------
-        tokens : Ragged
-        salts : array of int, optional
-        """
+        """Return a 128-bit hash of each token as two words; a salt makes it another hash."""
         from ldpstats import kernels
 
         n = len(tokens.starts)
@@ -80,14 +64,14 @@ class KnownTokens:
 
 
 class _Table:
-    """Keys of two words with a value each, in a table that grows."""
+    """Hash table from 128-bit keys to values, growing as needed."""
 
     def __init__(self) -> None:
         self._keys, self._values = _empty(1 << 10)
         self._n = 0
 
     def found(self, keys: NDArray[np.uint64], values: IntArray) -> NDArray[np.int64]:
-        """Put keys in; return the values of those that were there already, and -1 for the others."""
+        """Insert keys; return the values of those that were there already, and -1 for the others."""
         size = len(self._keys)
         while self._n + len(keys) > _FULL * size:
             size *= 2
@@ -112,12 +96,7 @@ def _empty(size: int) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
 
 
 def checked_tokens(tokens: list[object]) -> list[str]:
-    """Return tokens that can stand in every file.
-
-    Parameters
-    ----------
-    tokens : list of str
-    """
+    """Return tokens; refuse those that not every kind of file can hold."""
     for place, one in enumerate(tokens):
         # half a surrogate pair is lost when it is encoded, and so no plain text
         plain = isinstance(one, str) and _PLAIN.fullmatch(one.encode(errors="ignore").decode()) and one.isprintable()
@@ -127,12 +106,7 @@ def checked_tokens(tokens: list[object]) -> list[str]:
 
 
 def checked_policy(tokens: str) -> str:
-    """Return a known policy for tokens that come twice.
-
-    Parameters
-    ----------
-    tokens : {"refuse", "once"}
-    """
+    """Return the policy for repeated tokens, "refuse" or "once"; refuse any other."""
     if tokens not in (REFUSE, ONCE):
         raise LdpstatsError(
             f"tokens = {shortened(tokens)}", f"{REFUSE!r} (an error) or {ONCE!r} (the first one counts)"

@@ -21,40 +21,23 @@ _CALCULATED = ("=", "+", "-", "@", "\t", "\r", "\n", "'", "＝", "＋", "－", "
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ragged:
-    """Bytes of several rows, one behind the other.
-
-    Parameters
-    ----------
-    data : array of uint8
-    starts, ends : array of int64
-        Where each row's bytes begin, and the place behind them.
-    """
+    """Byte strings of several rows in one array: row i is data[starts[i] : ends[i]]."""
 
     data: NDArray[np.uint8]
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
 
     def taken(self, places: IntArray) -> Ragged:
-        """Return those of some rows.
-
-        Parameters
-        ----------
-        places : array of int
-        """
+        """Return the rows at some places, without copying their bytes."""
         return Ragged(self.data, self.starts[places], self.ends[places])
 
     def text(self, place: int) -> str:
-        """Return those of one row as text.
-
-        Parameters
-        ----------
-        place : int
-        """
+        """Decode one row as text."""
         return bytes(self.data[self.starts[place] : self.ends[place]]).decode(errors="replace")
 
     @property
     def unquoted(self) -> Ragged:
-        """The texts of cells that `no_formula` returned."""
+        """The rows without the leading quote that `no_formula` put before them."""
         some = np.flatnonzero(self.starts < self.ends)
         starts = self.starts.copy()
         starts[some] += self.data[starts[some]] == ord("'")
@@ -62,61 +45,39 @@ class Ragged:
 
 
 def no_formula(text: str) -> str:
-    """Return a text as a cell of CSV that people may open: behind a quote where a spreadsheet would calculate it.
+    """Return a text as a CSV cell that is safe to open (CSV injection): quoted where a spreadsheet would calculate it.
 
-    So is one that begins with a quote: the text is always what stands behind the first one, if there is one.
-
-    Parameters
-    ----------
-    text : str
-
-    Examples
-    --------
-    >>> [no_formula(text) for text in ("0,7", "=1+1", "'tis")]
-    ['0,7', "'=1+1", "''tis"]
+    A text that begins with a quote gets one, too, so that dropping the first quote always restores the text.
     """
     return f"'{text}" if text.startswith(_CALCULATED) else text
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The form of a protocol's reports: all whole numbers, all bytes of one length, or both and different ones.
-
-    Parameters
-    ----------
-    rows : tuple of SentRow
-        The protocol's.
-    blocks : bool
-        Whether rows name their block.
-    """
+    """The form of a protocol's reports in files: all whole numbers, all bytes of one length, or mixed."""
 
     rows: tuple[SentRow, ...]
-    blocks: bool
+    blocks: bool  # whether rows name their block
 
     @classmethod
     def of(cls, protocol: LocalProtocol) -> Layout:
-        """Return the layout of a protocol's files.
-
-        Parameters
-        ----------
-        protocol : LocalProtocol
-        """
+        """Return the layout of a protocol's files."""
         return cls(protocol.sent_rows, protocol.adaptive)
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
-        """How many bytes the reports in each row take; 0 where they are whole numbers."""
+        """Bytes of the reports in each row; 0 where they are whole numbers."""
         return np.array([report_size(one.wire.report_format) or 0 for one in self.rows], dtype=np.int64)
 
     @property
     def size(self) -> int | None:
-        """How many bytes every report takes, 0 if they are whole numbers; None where reports differ."""
+        """Bytes of every report, 0 if they are whole numbers; None where reports differ."""
         first = int(self.sizes[0])
         return first if np.all(self.sizes == first) else None
 
     @cached_property
     def widths(self) -> NDArray[np.int64]:
-        """How many bytes the reports in each row take, whole numbers too."""
+        """Bytes of the reports in each row, whole numbers too."""
         items = np.array([one.wire.report_format.dtype.itemsize for one in self.rows], dtype=np.int64)
         return np.where(self.sizes > 0, self.sizes, items)
 
@@ -127,20 +88,12 @@ class Layout:
 
     @property
     def row_number(self) -> np.dtype[Any]:
-        """The type of the column that names rows."""
+        """The type of the column of row numbers."""
         # one number more than there are rows stands for one that is none
         return np.dtype(np.min_scalar_type(len(self.rows)))
 
     def written(self, row: int, data: NDArray[Any]) -> NDArray[Any]:
-        """Return reports in one row as they stand in the file: whole numbers, or rows of bytes.
-
-        Parameters
-        ----------
-        row : int
-            The number of the protocol's row.
-        data : array
-            The reports, as their mechanism has them.
-        """
+        """Return the reports in one row (by number) as the file holds them: whole numbers, or rows of bytes."""
         if self.sizes[row]:
             return to_bytes(data, self.rows[row].wire.report_format)
         if self.size == 0:
@@ -149,15 +102,7 @@ class Layout:
         return own.view(np.uint8).reshape(len(own), own.itemsize)
 
     def wrong_lengths(self, rows: IntArray, reports: Ragged) -> dict[int, Reason]:
-        """Return why reports are refused that have more or fewer bytes than those in their row.
-
-        Parameters
-        ----------
-        rows : array of int
-            The numbers of the protocol's rows, all known.
-        reports : Ragged
-            The bytes of every report.
-        """
+        """Return, by place, why reports are refused whose length is not that of their row; all rows must be known."""
         widths, lengths = self.widths[rows], reports.ends - reports.starts
         return {
             int(place): Reason(f"a report of {lengths[place]} bytes", f"one of {widths[place]} bytes")
@@ -165,15 +110,7 @@ class Layout:
         }
 
     def by_form(self, rows: IntArray, reports: Ragged) -> Iterator[tuple[NDArray[np.int64], NDArray[Any]]]:
-        """Return reports of different forms, those of one form together: their places, and an array.
-
-        Parameters
-        ----------
-        rows : array of int
-            The numbers of the protocol's rows, all known.
-        reports : Ragged
-            The bytes of every report, as many as they should be.
-        """
+        """Yield the places and the array of reports of each form; rows must be known, and lengths right."""
         from ldpstats import kernels
 
         kinds = np.flatnonzero(np.bincount(rows, minlength=len(self.rows)))
@@ -194,20 +131,9 @@ def counted_columns(
     simulated: Any,
     blocks: NDArray[Any] | None,
 ) -> tuple[list[tuple[NDArray[np.int64] | None, SentRows]], dict[int, Reason]]:
-    """Return columns of a file as rows to count, with their places, and why others have no report of the right form.
+    """Return columns of a file as rows to count, with their places, and why other rows have the wrong form.
 
-    Respondents are numbered by their order.
-
-    Parameters
-    ----------
-    layout : Layout
-    identity : str
-        That of the collection.
-    rows : array of unsigned int
-        The numbers of the protocol's rows.
-    reports : array or Ragged
-    simulated : bool or array of bool
-    blocks : array, optional
+    Respondents are numbered by their order. `rows` are numbers of the protocol's rows.
     """
     whole = SentRows(identity, rows, rows, None, simulated, None if blocks is None else blocks.astype(np.int64))
     if not isinstance(reports, Ragged):

@@ -39,16 +39,7 @@ _BLOCK = np.dtype(np.uint32)
 
 
 class ParquetReports:
-    """Writes reports as Parquet: in row groups of which each is checked by itself when they are read.
-
-    Parameters
-    ----------
-    file : binary file
-    layout : Layout
-    header : Header
-    tokens : bool
-        Whether rows have tokens.
-    """
+    """Writer of reports as Parquet, in row groups that each have a checksum."""
 
     def __init__(self, file: BinaryIO, layout: Layout, header: Header, *, tokens: bool) -> None:
         _, parquet = _arrow()
@@ -72,17 +63,7 @@ class ParquetReports:
     def add(
         self, row: int, data: NDArray[Any], blocks: IntArray | None = None, tokens: Sequence[str] | None = None
     ) -> None:
-        """Write the reports of several respondents in one row of the protocol.
-
-        Parameters
-        ----------
-        row : int
-            The number of the protocol's row.
-        data : array
-            The reports, as their mechanism has them.
-        blocks : array of int, optional
-        tokens : sequence of str, optional
-        """
+        """Write the reports of several respondents in one row (by number) of the protocol."""
         if not len(data):
             return
         written = self._layout.written(row, data)
@@ -91,7 +72,7 @@ class ParquetReports:
             self._flush()
 
     def close(self) -> None:
-        """Write what is left, and what the file says about itself."""
+        """Write what is left, and the header with the checksums of all row groups."""
         if self._waiting:
             self._flush()
         self._writer.add_key_value_metadata({_KEY: self._header.to_text(groups=self._groups)})
@@ -102,7 +83,7 @@ class ParquetReports:
             raise
 
     def give_up(self) -> None:
-        """Let go of a file that is not whole: else the writer ends it when it is no longer used, and it is closed."""
+        """Release an unfinished file: else pyarrow's writer would end it when collected, after the file was closed."""
         with suppress(OSError, ValueError):
             self._writer.close()
         self._writer.is_open = False
@@ -150,7 +131,7 @@ class ParquetReports:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Piece:
-    """Reports in one row of the protocol that wait until there are enough for a row group."""
+    """Reports in one row of the protocol, waiting for a row group to be full."""
 
     row: int
     reports: NDArray[Any]
@@ -166,14 +147,7 @@ class _Piece:
 
 
 class ParquetSource:
-    """Reads reports from a Parquet file, row group by row group.
-
-    Parameters
-    ----------
-    path : str
-    name : str
-        What errors call it.
-    """
+    """Reader of reports in a Parquet file, by row groups."""
 
     def __init__(self, path: str, name: str) -> None:
         self._path, self.name = path, name
@@ -210,12 +184,12 @@ class ParquetSource:
 
     @property
     def about(self) -> list[Any]:
-        """A digest of what the file says about itself, and so of all of it."""
+        """A digest of the header, which holds checksums of all row groups."""
         return ["parquet", digest([self.header.to_dict(), self._groups])]
 
     @property
     def groups(self) -> int:
-        """How many row groups it has, at the end of each of which a chunk ends."""
+        """Number of row groups; a chunk ends at the end of each."""
         return len(self._groups)
 
     @property
@@ -224,12 +198,7 @@ class ParquetSource:
         return "token" in self._file.schema_arrow.names
 
     def fits(self, protocol: LocalProtocol) -> Callable[[int], Iterator[Chunk]]:
-        """Return what reads the rows of a protocol; a file of another one is refused.
-
-        Parameters
-        ----------
-        protocol : LocalProtocol
-        """
+        """Return a reader of a protocol's rows; a file of another protocol is refused."""
         self.header.refuse_another(protocol, self.name)
         layout, found = Layout.of(protocol), self._file.schema_arrow
         if found.remove_metadata() != _schema(layout, tokens=self.tokens):
@@ -237,16 +206,11 @@ class ParquetSource:
         return partial(self._chunks, layout)
 
     def line(self, place: int) -> str:
-        """Return what errors call a row: its number among the rows, and its index in a data frame.
-
-        Parameters
-        ----------
-        place : int
-        """
+        """Name a row in errors: by its number from 1, and its index in a data frame."""
         return f"row {place + 1:,} (index {place})"
 
     def described(self) -> ReportFile:
-        """Return what the file says about itself, and how many reports it holds in every row; all of it is read."""
+        """Return the header's statements and the number of reports in every row; reads the whole file."""
         counts = np.zeros(len(self.header.rows) + 1, dtype=np.int64)
         for table, _ in self._tables(0):
             with _as_damage(self.name):
@@ -258,7 +222,7 @@ class ParquetSource:
             yield self._chunk(layout, table, first, group + 1)
 
     def _tables(self, start: int) -> Iterator[tuple[pa.Table, int]]:
-        """Yield row groups from one on, each with the place of its first row."""
+        """Yield row groups from `start` on, each with the place of its first row."""
         first = sum(n for n, _ in self._groups[:start])
         for group in range(start, len(self._groups)):
             with _as_damage(self.name):
@@ -285,7 +249,7 @@ class ParquetSource:
         return Chunk(first, len(table), sent, bad, content, texts, end)
 
     def _refuse_large(self, group: int) -> None:
-        """Refuse a row group that takes more memory than ours, before anything of it is unpacked."""
+        """Refuse a row group that would take more memory than ours do, before it is unpacked."""
         found = self._file.metadata.row_group(group)
         with Path(self._path).open("rb") as raw:
             size = sum(
@@ -297,7 +261,7 @@ class ParquetSource:
 
 
 def _arrow() -> Any:
-    """Import what reads and writes Parquet."""
+    """Import pyarrow and pyarrow.parquet, or say how to install them."""
     try:
         import pyarrow as pa
         from pyarrow import parquet
@@ -332,7 +296,7 @@ def _arrays(table: pa.Table) -> Iterator[NDArray[Any]]:
 
 
 def _unpacked_size(raw: BinaryIO, chunk: Any, kind: Any, rows: int) -> int:
-    """Return how many bytes a column of a row group takes at most, as pages and as an array."""
+    """Return an upper bound of the bytes that a column of a row group takes, as pages and as an array."""
     texts = kind.physical_type == "BYTE_ARRAY"
     if chunk.compression == "UNCOMPRESSED" and not texts:
         # nobody says of what lies open how large it is; and headers of our numbers take longer to read than the numbers
@@ -365,7 +329,7 @@ def _ragged(column: pa.Array) -> Ragged:
 
 @contextmanager
 def _as_damage(name: str) -> Iterator[None]:
-    """Say of which file it is that pyarrow cannot read something."""
+    """Turn errors of pyarrow into that of a damaged file."""
     pa, _ = _arrow()
     try:
         yield

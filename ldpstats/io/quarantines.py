@@ -19,33 +19,21 @@ _ENOUGH = 10_000
 
 
 class SetAside:
-    """Rows that were set aside by a worker, for whoever writes them to the file."""
+    """Rows that a worker set aside, for whoever writes them to the file."""
 
     def __init__(self) -> None:
         self.rows: list[tuple[str, str, str, str]] = []
 
     def add(self, file: str, row: str, reason: str, content: str) -> None:
-        """Set a row aside.
-
-        Parameters
-        ----------
-        file, row, reason, content : str
-            As in `Quarantine.add`.
-        """
+        """Set a row aside; arguments as in `Quarantine.add`."""
         self.rows.append((file, row, reason, content))
 
 
 class Quarantine:
-    """A CSV file with a row for every row that was set aside, which only its owner may read.
+    """A CSV file of the rows that were set aside, readable by its owner only.
 
-    Parameters
-    ----------
-    path : str or Path
-        A new file, or one that a quarantine was written to before, which is replaced.
-    size : int, optional
-        To go on with a file: how many of its bytes count.
-    kept : bool
-        Whether an interrupted count goes on with it.
+    An earlier quarantine is replaced; with `size` its first so many bytes are kept, and writing goes on behind them.
+    With `kept` the file stays after an error, since an interrupted count resumes with it.
     """
 
     def __init__(self, path: str | Path, size: int | None = None, *, kept: bool = False) -> None:
@@ -81,17 +69,7 @@ class Quarantine:
             self._file.close()
 
     def add(self, file: str, row: str, reason: str, content: str) -> None:
-        """Set a row aside.
-
-        Parameters
-        ----------
-        file, row : str
-            Where it stands.
-        reason : str
-            Why it cannot be counted.
-        content : str
-            What stands there.
-        """
+        """Set a row aside: the file and row where it stands, why it cannot be counted, and what stands there."""
         line = io.StringIO()
         # a line that ends with both has both in quotes where they stand in a cell
         csv.writer(line, lineterminator="\r\n").writerow(map(no_formula, (file, row, reason, content)))
@@ -103,7 +81,7 @@ class Quarantine:
         self.n += 1
 
     def settled(self) -> int:
-        """Wait until all of it is on the disk; return how many bytes that are."""
+        """Wait until all of it is on the disk (fsync); return its size in bytes."""
         try:
             self._file.flush()
             os.fsync(self._file.fileno())
@@ -113,7 +91,7 @@ class Quarantine:
             raise self._unwritable(error) from error
 
     def _discard(self) -> None:
-        """Remove what is not whole, unless an interrupted count goes on with it, which takes no more than is whole."""
+        """Remove the unfinished file, unless a count resumes with it (by size, so that a torn end does no harm)."""
         if not self._kept:
             with suppress(OSError):
                 self._file.close()
@@ -121,7 +99,7 @@ class Quarantine:
                 Path(self._path).unlink()
 
     def _begin(self, size: int | None) -> None:
-        """Go behind the first so many bytes, or to a new beginning; refuse files that hold anything else."""
+        """Truncate to `size` bytes, or begin anew; refuse files that hold anything else."""
         start = self._file.read(len(HEADER))
         whole = self._file.seek(0, os.SEEK_END)
         fits = size is None or (len(HEADER) <= size <= whole and start == HEADER)
@@ -136,7 +114,7 @@ class Quarantine:
             raise self._unwritable(error) from error
 
     def _other(self, size: int | None) -> LdpstatsError:
-        """Return the error about a file that is not the one that rows were set aside to."""
+        """Return the error about a file that is not the quarantine it should be."""
         if size is not None:
             return LdpstatsError(
                 f"the file {self._path!r}, without the rows that were set aside before the interruption",
@@ -157,17 +135,7 @@ class Quarantine:
 
 
 def refuse_mostly_bad(name: str, bad: int, rows: int, *, over: bool) -> None:
-    """Refuse a file of which more than half the rows cannot be counted.
-
-    Parameters
-    ----------
-    name : str
-        That of the file.
-    bad, rows : int
-        How many rows could not be counted, and how many were looked at.
-    over : bool
-        Whether that is all of it.
-    """
+    """Refuse a file more than half of whose rows cannot be counted; `over` says that all of it was read."""
     if 2 * bad > rows and (over or rows >= _ENOUGH):
         raise ReportError(
             f"the file {name!r}, of which {bad:,} of {rows:,} rows cannot be counted",

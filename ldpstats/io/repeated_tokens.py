@@ -14,21 +14,11 @@ from ldpstats.presentation import Result, Summary, plain_values, summary_of_fact
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RepeatedTokens(Result):
-    """What was found of tokens that came more than once: the first report of each counts.
+    """Result about tokens that came more than once: the first report of each counts."""
 
-    Parameters
-    ----------
-    n : int
-        The rows that were looked at.
-    left_out : int
-        How many of them were left out.
-    unnamed : int
-        How many messages of clients had no token: nothing tells whether one of them came twice.
-    """
-
-    n: Count
-    left_out: Count
-    unnamed: Count = 0
+    n: Count  # rows that were looked at
+    left_out: Count  # of these
+    unnamed: Count = 0  # clients' messages without a token: nothing tells whether one came twice
 
     def __post_init__(self) -> None:
         if self.left_out + self.unnamed > self.n:
@@ -36,7 +26,7 @@ class RepeatedTokens(Result):
 
     @property
     def warning(self) -> tuple[str, ...]:
-        """Sentences that the summary of the tables adds where rows were left out, or could not be known again."""
+        """Sentences for the summary of the tables, where rows were left out or messages had no token."""
         left_out = "1 row was" if self.left_out == 1 else f"{self.left_out:,} rows were"
         unnamed = "1 message" if self.unnamed == 1 else f"{self.unnamed:,} messages"
         found = (
@@ -51,7 +41,7 @@ class RepeatedTokens(Result):
 
     @property
     def headline(self) -> str:
-        """How many rows were looked at, how many left out, and how many messages could not be known again."""
+        """How many rows there were, how many were left out, and how many messages had no token."""
         unnamed = f"; {self.unnamed:,} messages without one" if self.unnamed else ""
         return f"{self.n:,} rows: {self.left_out:,} left out, whose tokens came before{unnamed}"
 

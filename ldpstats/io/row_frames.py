@@ -33,13 +33,7 @@ _TEXTS["simulated"] = str
 
 
 class FrameSource:
-    """Rows of data frames, as `protocol.reports` returns them.
-
-    Parameters
-    ----------
-    frames : iterable of DataFrame
-        Read once, one after the other.
-    """
+    """Rows in data frames, as `protocol.reports` returns them; the frames are read once, one after the other."""
 
     identity: str | None = None
     size: int | None = None
@@ -50,41 +44,24 @@ class FrameSource:
 
     @property
     def about(self) -> list[Any]:
-        """Nothing: what cannot be read again is not known again."""
+        """Empty: data frames cannot be read again."""
         return []
 
     def fits(self, protocol: LocalProtocol) -> Callable[[int], Iterator[Chunk]]:
-        """Return what reads the rows of a protocol.
-
-        Parameters
-        ----------
-        protocol : LocalProtocol
-        """
+        """Return a reader of a protocol's rows."""
         return lambda _: _chunks_of_frames(self._frames, protocol)
 
     def described(self) -> ReportFile:
-        """Return how many rows there are about every group that is named."""
+        """Count the rows by group."""
         return _described(self.name, "data frames", self._frames)
 
     def line(self, place: int) -> str:
-        """Return what errors call a row: its place among all rows.
-
-        Parameters
-        ----------
-        place : int
-        """
+        """Name a row in errors: by its place among all rows."""
         return f"row {place}"
 
 
 class RowsSource:
-    """Rows in a CSV file as `protocol.reports(...).to_csv` writes them, without what shows that it is whole.
-
-    Parameters
-    ----------
-    path : str
-    name : str
-        What errors call it.
-    """
+    """Rows in a CSV file as `protocol.reports(...).to_csv` writes it; nothing in it shows whether it is whole."""
 
     identity: str | None = None
     size: int | None = None
@@ -97,29 +74,19 @@ class RowsSource:
 
     @property
     def about(self) -> list[Any]:
-        """A digest of all of it."""
+        """SHA-256 digest of all of it."""
         return ["rows", self._digest]
 
     def fits(self, protocol: LocalProtocol) -> Callable[[int], Iterator[Chunk]]:
-        """Return what reads the rows of a protocol.
-
-        Parameters
-        ----------
-        protocol : LocalProtocol
-        """
+        """Return a reader of a protocol's rows."""
         return partial(self._chunks, protocol)
 
     def described(self) -> ReportFile:
-        """Return how many rows there are about every group that is named; all of it is read."""
+        """Count the rows by group; reads the whole file."""
         return _described(self.name, "rows as CSV", self._frames())
 
     def line(self, place: int) -> str:
-        """Return what errors call a row: the line in which it stands.
-
-        Parameters
-        ----------
-        place : int
-        """
+        """Name a row in errors: by its line in the file."""
         return f"line {place + _FIRST_LINE:,}"
 
     def _chunks(self, protocol: LocalProtocol, end: int = 0) -> Iterator[Chunk]:
@@ -154,7 +121,7 @@ class RowsSource:
 
 
 class _Some:
-    """A file of which no more is read for the next rows than they take."""
+    """A text file that refuses to read on when the next rows take more than `_LETTERS` characters."""
 
     def __init__(self, file: TextIO) -> None:
         self._file, self.left = file, _LETTERS
@@ -163,7 +130,7 @@ class _Some:
         return iter(self._file)
 
     def read(self, most: int = -1) -> str:
-        """Return the next letters, if the next rows may still need them."""
+        """Return the next characters."""
         found = self._file.read(most)
         self.left -= len(found)
         if self.left < 0:

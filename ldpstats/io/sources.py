@@ -55,12 +55,7 @@ _ANSWERS = "Answers, a row per respondent, are written as reports by `write_repo
 
 @contextmanager
 def opened_sources(reports: Reports) -> Iterator[list[Source]]:
-    """Open files, or take data frames; standard input is kept in a file meanwhile.
-
-    Parameters
-    ----------
-    reports : path, data frame, or iterable of one of them
-    """
+    """Open files, or take data frames, for the time of the context; standard input is copied to a temporary file."""
     whole = None if isinstance(reports, (str, Path)) else known_frame(reports)
     first, rest = _peeked(reports if whole is None else whole)
     if known_frame(first) is not None:
@@ -74,13 +69,9 @@ def opened_sources(reports: Reports) -> Iterator[list[Source]]:
 
 
 def open_source(path: str, name: str | None = None) -> Source:
-    """Open a file of reports, whatever its form; say what any other file is.
+    """Open a file of reports of any form; the error about any other file says what it seems to be.
 
-    Parameters
-    ----------
-    path : str
-    name : str, optional
-        What errors call it.
+    Errors call the file `name`, by default its path.
     """
     head, called = _head(path), path if name is None else name
     first, ended, _ = head.removeprefix(b"\xef\xbb\xbf").partition(b"\n")
@@ -130,17 +121,12 @@ def describe_reports(path: str | Path) -> ReportFile:
 
 
 def is_report_file(head: bytes) -> bool:
-    """Say whether what a file begins with is that of a report file, as `write_reports` writes it.
-
-    Parameters
-    ----------
-    head : bytes
-    """
+    """Say whether a file begins like one of `write_reports`."""
     return head.startswith((csv_files.MAGIC, parquet_files.MAGIC))
 
 
 def _peeked(reports: Any) -> tuple[Any, Iterable[Any]]:
-    """Return the first one and all of them."""
+    """Return the first item, and an iterable of all."""
     if isinstance(reports, (str, Path, pd.DataFrame)):
         return reports, [reports]
     if not isinstance(reports, Iterable) or isinstance(reports, (bytes, dict)):
@@ -172,7 +158,7 @@ def _nothing() -> Iterator[str]:
 
 
 def _standard_input(folder: str) -> Source:
-    """Keep what comes in a file: it is looked at more than once."""
+    """Copy standard input to a file, since it is read more than once."""
     path, stream = Path(folder) / "standard input", getattr(sys.stdin, "buffer", None)
     if stream is None:
         raise LdpstatsError("standard input, which is closed or gives text only", "standard input of a program")
@@ -189,7 +175,7 @@ def _standard_input(folder: str) -> Source:
 
 
 def _head(path: str) -> bytes:
-    """Return what a file begins with; refuse what is no ordinary file."""
+    """Return the first bytes of a file; refuse what is no ordinary file."""
     try:
         found = Path(path).stat()
         if stat.S_ISDIR(found.st_mode):
@@ -212,7 +198,7 @@ def _head(path: str) -> bytes:
 
 
 def _described(head: bytes) -> str:
-    """Say what a file is that begins so."""
+    """Describe a file of another kind by its first bytes."""
     if not head:
         return "empty"
     for magic, what in _FOREIGN.items():

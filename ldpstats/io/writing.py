@@ -243,7 +243,7 @@ def _refuse_foreign(target: Path) -> int | None:
 
 
 def _says_simulated(target: Path) -> bool:
-    """Say whether a report file says that all of it came from a seed; one that cannot be read does not say so."""
+    """Say whether a report file's header says that it is simulated; False if it cannot be read."""
     try:
         source = open_source(str(target))
     except ReportError:

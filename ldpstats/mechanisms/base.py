@@ -138,7 +138,6 @@ class Mechanism(Saveable, Protocol):
     longitudinal: ClassVar[bool] = False
 
     def __hash__(self) -> int:
-        """Mechanisms with the same parameters are the same."""
         return hash(tuple(self.to_dict().items()))
 
     if TYPE_CHECKING:  # fields of most mechanisms, which would take a property for their default
@@ -158,7 +157,7 @@ class Mechanism(Saveable, Protocol):
 
     @property
     def _outputs(self) -> int:
-        """The number of different reports, where a report is one number."""
+        """Number of different reports, where a report is one number."""
         return self.noise.outputs
 
     @property
@@ -237,7 +236,6 @@ class Mechanism(Saveable, Protocol):
         return np.bincount(reports, minlength=self._outputs)
 
     def __post_init__(self) -> None:
-        """Check the fields that all mechanisms share."""
         object.__setattr__(self, "k", at_least(self.k, 2, "k"))
         if self.k > LARGEST_ALPHABET:
             raise LdpstatsError(
@@ -495,12 +493,14 @@ def settled(frozen: object, name: str, least: int, usual: int | None = None, mos
 
 
 def joint_ratio(mechanisms: Iterable[Mechanism]) -> Fraction | None:
-    """Return the exact worst-case ratio of independent reports of one respondent together: the product of theirs.
+    """Return the exact worst-case ratio of one respondent's independent reports together: the product (composition).
+
+    None if one of them is unbounded.
 
     Parameters
     ----------
     mechanisms : iterable of Mechanism
-        Those of one respondent's reports.
+        Those of the reports.
     """
     ratios = [one.lifetime_ratio() for one in mechanisms]
     known = [ratio for ratio in ratios if ratio is not None]
@@ -546,7 +546,7 @@ class Reports(Saveable):
 
 
 def _own_reports(mechanism: Mechanism, data: NDArray[Any], *, simulated: bool) -> Reports:
-    """Return reports that need no check: the mechanism has just made them."""
+    """Wrap reports that this mechanism has just made, without checks."""
     reports = object.__new__(Reports)
     for name, value in (("mechanism", mechanism), ("data", data), ("simulated", simulated)):
         object.__setattr__(reports, name, value)

@@ -15,21 +15,21 @@ _COUNTED = 1 << 14
 
 
 def set_bits(rows: NDArray[np.uint8], places: NDArray[np.int64], bits: BoolArray) -> None:
-    """Give the bit at each row's place a value of its own."""
+    """Set the bit at each row's place to its value, in place, in packed rows."""
     row, byte = np.arange(len(rows)), places >> 3
     mask = (0x80 >> (places & 7)).astype(np.uint8)
     rows[row, byte] = np.where(bits, rows[row, byte] | mask, rows[row, byte] & ~mask)
 
 
 def clean_padding(rows: NDArray[Any], width: int) -> BoolArray:
-    """Say which rows have no bit set beyond `width`."""
+    """Return which packed rows have no bit set beyond `width`."""
     padding = 8 * rows.shape[1] - width
     clean: BoolArray = (rows[:, -1] & np.uint8((1 << padding) - 1)) == 0
     return clean
 
 
 def bit_counts(rows: NDArray[np.uint8], width: int) -> NDArray[np.int64]:
-    """Count how often each bit is set."""
+    """Count how often each bit is set in packed rows."""
     from ldpstats import kernels
 
     words = -(-rows.shape[1] // 8)
@@ -44,7 +44,7 @@ def bit_counts(rows: NDArray[np.uint8], width: int) -> NDArray[np.int64]:
 
 
 def subset_bits(values: int, size: int) -> int:
-    """Return the bits of the number of a set among all sets of its size."""
+    """Return the bits that encode one set among all sets of its size: log2 of the binomial coefficient, rounded up."""
     if values <= _COUNTED:
         return (math.comb(values, size) - 1).bit_length()
     logarithm = math.lgamma(values + 1) - math.lgamma(size + 1) - math.lgamma(values - size + 1)

@@ -24,21 +24,11 @@ _NEARLY = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class IndependentPart:
-    """A part of every report that is independent of the other parts, given the values.
+    """A part of every report that, given the values, is independent of the other parts."""
 
-    Parameters
-    ----------
-    permanent : tuple of rows of int
-        For every value: how often each permanent answer is drawn, as whole numbers of any unit.
-    shown : tuple of rows of int
-        For every permanent answer: how often each report is made of it, likewise.
-    copies : int
-        How many parts of a report are like this one.
-    """
-
-    permanent: tuple[tuple[int, ...], ...]
-    shown: tuple[tuple[int, ...], ...]
-    copies: int = 1
+    permanent: tuple[tuple[int, ...], ...]  # for each value, integer weights of the permanent answers
+    shown: tuple[tuple[int, ...], ...]  # for each permanent answer, integer weights of the reports
+    copies: int = 1  # how many parts of a report are like this one
 
 
 Parts: TypeAlias = Callable[[int], Sequence[IndependentPart]]
@@ -65,7 +55,7 @@ def changing_ratio(parts: Parts, values: int, rounds: int, changes: int, others:
 
 
 def checked_course(rounds: int, changes: int, others: int | None) -> tuple[int, int, int]:
-    """Return numbers of rounds and changes that go together; more changes than rounds leave room for are none."""
+    """Check the numbers of rounds and of value changes, which are capped at one less than the rounds."""
     number = at_least(rounds, 1, "rounds")
     most = at_least(changes, 0, "changes")
     other = most if others is None else at_least(others, 0, "others")
@@ -85,7 +75,7 @@ def _courses(values: int, rounds: int, changes: int, others: int) -> Iterator[Co
 
 
 def _side_by_side(path: Path, lengths: Sequence[int]) -> Iterator[Course]:
-    """Add up the rounds of every pair of values, for the two sequences in either order."""
+    """Yield the rounds of every pair of values, for the two sequences in either order."""
     together: dict[tuple[int, int], int] = {}
     for pair, length in zip(path, lengths, strict=True):
         together[pair] = together.get(pair, 0) + length
@@ -112,7 +102,7 @@ def _paths(values: int, stretches: int, changes: int, others: int) -> Iterator[P
 
 
 def _affordable(courses: Iterable[Course], kinds: int) -> list[Course]:
-    """Return the courses, or refuse them as soon as there are too many for an enumeration."""
+    """List the courses; refuse them as soon as there are too many to enumerate."""
     found, states = [], 0
     for course in courses:
         found.append(course)
@@ -131,7 +121,7 @@ def _log_ratio(parts: Parts, course: Course) -> float:
 
 
 def _exact_ratio(parts: Parts, course: Course) -> Fraction:
-    """Return the largest ratio of whole reports: parts are independent, so that the product of theirs is reached."""
+    """Return the largest ratio of whole reports: the product over the parts, since these are independent."""
     ratio = Fraction(1)
     for part in parts(_visited(course)):
         states, levels = _log_ratios(part, course)
@@ -146,7 +136,7 @@ def _visited(course: Course) -> int:
 
 
 def _log_ratios(part: IndependentPart, course: Course) -> tuple[NDArray[np.int64], FloatArray]:
-    """Return all numbers of reports of each kind in each stretch, and the logarithms of their ratios."""
+    """Return all counts of reports of each kind in each stretch, a row each, and their log likelihood ratios."""
     kinds = len(part.shown[0])
     choices = [_compositions(length, kinds) for _, length in course]
     places = np.indices([len(one) for one in choices]).reshape(len(choices), -1)
@@ -166,7 +156,7 @@ def _log_probabilities(part: IndependentPart, course: Course, states: NDArray[np
 
 
 def _probability(part: IndependentPart, course: Course, state: list[list[int]], side: int) -> Fraction:
-    """Return the probability of the reports, but for a factor that depends on the number of rounds alone."""
+    """Return the probability of the reports, up to a factor that depends on the number of rounds alone."""
     total = Fraction(1)
     for value, own in _stretches(course, side).items():
         reports = [sum(counts) for counts in zip(*(state[place] for place in own), strict=True)]
@@ -180,7 +170,7 @@ def _probability(part: IndependentPart, course: Course, state: list[list[int]], 
 
 
 def _stretches(course: Course, side: int) -> Mapping[int, list[int]]:
-    """Return where each value of one of the two sequences is reported."""
+    """Return, for each value of one of the two sequences, the stretches in which it is reported."""
     places: dict[int, list[int]] = {}
     for place, (pair, _) in enumerate(course):
         places.setdefault(pair[side], []).append(place)
@@ -192,7 +182,7 @@ def _shares(rows: tuple[tuple[int, ...], ...]) -> FloatArray:
 
 
 def _compositions(total: int, kinds: int) -> NDArray[np.int64]:
-    """Return all ways in which so many reports can be of these kinds, a row each."""
+    """Return all ways in which `total` reports can be of these kinds (integer compositions), a row each."""
     bars = np.array(list(combinations(range(total + kinds - 1), kinds - 1)), dtype=np.int64)
     bars = bars.reshape(-1, kinds - 1)
     edges = np.hstack([np.full((len(bars), 1), -1), bars, np.full((len(bars), 1), total + kinds - 1)])

@@ -27,17 +27,9 @@ _MOST_HASHES = 256
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Codes:
-    """Which of `width` symbols, or bits, stand for a value in a cohort; everybody knows that.
+    """Public codes: which of `width` symbols (or bits of a Bloom filter) stand for a value in each cohort."""
 
-    Parameters
-    ----------
-    symbols : array of int, shape (cohorts, hashes, values)
-        The values of the public hash functions, of which every cohort has the same number.
-    width : int
-        The number of symbols.
-    """
-
-    symbols: NDArray[np.int64]
+    symbols: NDArray[np.int64]  # shape (cohorts, hashes, values); read-only
     width: int
 
     def __post_init__(self) -> None:
@@ -50,12 +42,12 @@ class Codes:
 
     @property
     def hashes(self) -> int:
-        """The number of hash functions of every cohort."""
+        """Hash functions per cohort."""
         return int(self.symbols.shape[1])
 
     @property
     def single(self) -> NDArray[np.int64]:
-        """The one symbol of every value in every cohort, by the first function."""
+        """Symbols by the first hash function, shape (cohorts, values)."""
         return self.symbols[:, 0]
 
     def filters(self) -> NDArray[np.int8]:
@@ -68,7 +60,7 @@ class Codes:
 
 
 def hashed(k: int, maps: int, symbols: int, seed: int) -> NDArray[np.int64]:
-    """Return hash functions of the family in `ldpstats.hashing`, a row of values each."""
+    """Return hash functions of the family in `ldpstats.hashing`, a row of symbols for the k values each."""
     # digests, so that clients and servers of any kind find the same ones
     words = b"".join(blake2b(f"{seed} {number}".encode(), digest_size=16).digest() for number in range(maps))
     functions = np.repeat(np.frombuffer(words, dtype="<u8").reshape(maps, 2).astype(np.uint64), k, axis=0)
@@ -76,14 +68,14 @@ def hashed(k: int, maps: int, symbols: int, seed: int) -> NDArray[np.int64]:
 
 
 def permuted(k: int, maps: int, symbols: int, seed: int) -> NDArray[np.int64]:
-    """Return pseudo-random orders of the values modulo `symbols`, which makes all symbols nearly equally frequent."""
+    """Return pseudo-random permutations of the values modulo `symbols`: each symbol has about as many values."""
     return np.argsort(hashed(k, maps, 1 << 32, seed), axis=1, kind="stable") % symbols
 
 
 def public_codes(
     family: Family, k: int, cohorts: int | None, hashes: int | None, width: int | None, seed: int
 ) -> Codes:
-    """Return the codes of the first seed, from this one on, that identifies all k frequencies."""
+    """Return the codes of the first seed, from this one on, for which all k frequencies are identified."""
     assert cohorts is not None
     assert hashes is not None
     assert width is not None  # mechanisms settle them
@@ -104,7 +96,7 @@ def _identifying(family: Family, k: int, cohorts: int, hashes: int, width: int, 
 
 
 def refuse_too_many(k: int, cohorts: int, hashes: int, width: int) -> None:
-    """Refuse more values than any functions could tell apart, or than a computer could."""
+    """Refuse more values than the slots of all cohorts can identify, or codes that are too large to compute."""
     # with one function per cohort its bits sum to one, so that each cohort after the first identifies one number less
     most = cohorts * (width - 1) + 1 if hashes == 1 else cohorts * width
     if k > most:
@@ -117,18 +109,18 @@ def refuse_too_many(k: int, cohorts: int, hashes: int, width: int) -> None:
 
 
 def usual_width(k: int) -> int:
-    """Return a power of two that makes collisions rare enough: at least 4 √k, but no more than twice k."""
+    """Return the default width, which makes collisions rare: a power of two, at least 4 √k but no more than twice k."""
     return 1 << (min(k + 1, math.ceil(4 * math.sqrt(k))) - 1).bit_length()
 
 
 def usual_cohorts(k: int, width: int) -> int:
-    """Return how many cohorts have four times as many slots in all as there are values; at least four."""
+    """Return the default number of cohorts: at least four, with four times as many slots in all as values."""
     return max(4, -(-4 * k // width))
 
 
 @lru_cache(maxsize=16)
 def most_differing(codes: Codes) -> int:
-    """Return in how many bits the filters of two values in a cohort differ at most."""
+    """Return the most bits in which the filters of two values differ in a cohort."""
     if codes.hashes == 1:
         return 2 if np.any(codes.single != codes.single[:, :1]) else 0
     return max(map(sum, differing_bits(codes.filters(), codes.cohorts, codes.width)))

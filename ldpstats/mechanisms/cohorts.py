@@ -24,7 +24,7 @@ from ldpstats.randomness import Draws
 
 
 class CohortAnswers(SymbolResponse):
-    """Mechanisms that send a random cohort, and by randomized response the symbol that it gives to the value."""
+    """Base of mechanisms that send a random cohort and, by randomized response, the value's symbol there."""
 
     purpose: ClassVar[str] = "short reports"
 
@@ -39,7 +39,7 @@ class CohortAnswers(SymbolResponse):
 
     @property
     def noise(self) -> MultinomialNoise:
-        """Randomized response in every cohort."""
+        """Noise model: randomized response in every cohort."""
         return _answers_noise(self)
 
     @property
@@ -74,7 +74,7 @@ def _answers_noise(mechanism: CohortAnswers) -> MultinomialNoise:
 
 @dataclass(frozen=True)
 class CohortBits(Mechanism):
-    """Mechanisms that send a random cohort, and the filter that it gives to the value with bits flipped at random."""
+    """Base of mechanisms that send a random cohort and the value's filter there, each bit flipped at random."""
 
     k: int
     epsilon: float
@@ -88,19 +88,19 @@ class CohortBits(Mechanism):
 
     @property
     def flip(self) -> int:
-        """How often a bit is flipped, in GRID-ths."""
+        """Probability that a bit is flipped, in GRID-ths."""
         return flip_numerator(self.epsilon, 2 * self.codes.hashes)
 
     @property
     def slack_reason(self) -> str:
-        """Collisions make filters differ in fewer bits."""
+        """Why the strict level stays below the one asked for: collisions make filters differ in fewer bits."""
         if most_differing(self.codes) < 2 * self.codes.hashes:
             return "no two values have filters that differ in as many bits as those of other values might"
         return super().slack_reason
 
     @property
     def noise(self) -> RevealedBits:
-        """Independent bits of one cohort."""
+        """Noise model: independent bits of one cohort per report."""
         return _bits_noise(self)
 
     @property
@@ -115,7 +115,7 @@ class CohortBits(Mechanism):
 
     @property
     def probabilities(self) -> dict[str, int | list[int]]:
-        """How often a bit is flipped."""
+        """Probability that a bit is flipped, in GRID-ths."""
         return {"flip": self.flip}
 
     def likelihood_ratio(self) -> Fraction:
@@ -130,7 +130,7 @@ class CohortBits(Mechanism):
         )
 
     def possible(self, reports: NDArray[Any]) -> BoolArray:
-        """Any bits of any cohort, but nothing in the padding of the last byte."""
+        """Return which reports name a cohort and have no bit set in the padding of the last byte."""
         cohorts, rows = self._split(reports)
         return (cohorts < self.codes.cohorts) & clean_padding(rows, self.codes.width)
 
@@ -158,7 +158,7 @@ class CohortBits(Mechanism):
 
 
 def settle_cohorts(filters: CohortBits, usual: int) -> None:
-    """Give filters their number of cohorts and their seed; refuse codes and levels that do not serve."""
+    """Set the default number of cohorts and the seed; refuse codes and levels that do not serve."""
     settled(filters, "cohorts", 1, usual)
     settled(filters, "seed", 0)
     flip_numerator(filters.epsilon, 2 * filters.codes.hashes)
@@ -172,7 +172,7 @@ def header_bytes(cohorts: int) -> int:
 def flipped(
     cohorts: NDArray[np.int64], places: NDArray[np.int64], width: int, flip: int, header: int, draws: Draws
 ) -> NDArray[np.uint8]:
-    """Flip bits of filters in which these places are set, and put the cohorts' numbers before them."""
+    """Return packed reports: the cohorts' numbers, then filters with bits set at `places` and flipped at random."""
     filters = np.zeros((cohorts.size, -(-width // 8)), dtype=np.uint8)
     for place in places.T:
         set_bits(filters, place, np.ones(cohorts.size, dtype=np.bool_))
@@ -181,9 +181,9 @@ def flipped(
 
 
 def flip_numerator(epsilon: float, differing: int) -> int:
-    """Return how often bits are flipped where at most `differing` tell two values apart: 1 / (e^(ε/d) + 1), rounded.
+    """Return the probability that a bit is flipped, in GRID-ths: 1 / (e^(ε/d) + 1), rounded up, with d = `differing`.
 
-    It is in GRID-ths; levels at which bits would be fair coins are refused.
+    Two values differ in at most d bits. Levels at which bits would be fair coins are refused.
     """
     share = epsilon / differing
     if Fraction(share) * differing > Fraction(epsilon):

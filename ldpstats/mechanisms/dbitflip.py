@@ -79,7 +79,7 @@ class DBitFlip(Mechanism):
 
     @property
     def _flip(self) -> int:
-        """How often a bit is flipped, in GRID-ths."""
+        """Probability that a bit is flipped, in GRID-ths."""
         return flip_numerator(self.epsilon, min(self.bits, 2))
 
     @property
@@ -94,12 +94,12 @@ class DBitFlip(Mechanism):
 
     @property
     def report_bits(self) -> int:
-        """The bits of the number of a set among all sets of its size, and those of its values."""
+        """Bits that encode a set of `d` values among all such sets, and one bit for each of them."""
         return subset_bits(self.k, self.bits) + self.bits
 
     @property
     def probabilities(self) -> dict[str, int | list[int]]:
-        """How often a bit is flipped."""
+        """Probability that a bit is flipped, in GRID-ths."""
         return {"flip": self._flip}
 
     def likelihood_ratio(self) -> Fraction:
@@ -134,18 +134,18 @@ class DBitFlip(Mechanism):
         return np.concatenate([revealed, bits], axis=1).astype(self.report_format.dtype)
 
     def possible(self, reports: NDArray[Any]) -> BoolArray:
-        """Increasing values of the alphabet, and bits."""
+        """Return which reports have increasing values of the alphabet, and bits."""
         revealed, bits = np.split(reports, 2, axis=1)
         increasing = np.all(revealed[:, 1:] > revealed[:, :-1], axis=1)
         valid: BoolArray = increasing & (revealed[:, -1] < self.k) & np.all(bits <= 1, axis=1)
         return valid
 
     def count_reports(self, reports: NDArray[Any]) -> NDArray[np.int64]:
-        """Count for each value how often it was said to be the respondent's own, and then how often it was not."""
+        """Count how often each value was said to be the respondent's own, and then how often it was said not to be."""
         return np.bincount(self._entries(reports).ravel(), minlength=2 * self.k)
 
     def contributions(self, reports: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the entries of the tally that each report counts for, a row of zeros and ones per report."""
+        """Return the entries of the tally that each report counts for, a 0-1 row per report."""
         rows = np.zeros((len(reports), 2 * self.k), dtype=np.int64)
         np.put_along_axis(rows, self._entries(reports), 1, axis=1)
         return rows
@@ -214,7 +214,7 @@ class DBitFlipPM(Longitudinal):
 
     @property
     def probabilities(self) -> dict[str, int | list[int]]:
-        """Those of a permanent response."""
+        """Probabilities of the permanent responses, in GRID-ths."""
         return self.permanent.probabilities
 
     def likelihood_ratio(self) -> Fraction:

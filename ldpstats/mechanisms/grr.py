@@ -18,9 +18,9 @@ from ldpstats.randomness import Draws
 
 @dataclass(frozen=True, slots=True)
 class SymbolResponse(Mechanism):
-    """What all randomized response shares, whether it is over the values or over symbols that stand for them.
+    """Base of all randomized response, over the values or over symbols that stand for them.
 
-    The true symbol is sent with probability e^ε / (e^ε + g - 1), where there are g of them, or else another one.
+    The true one of g symbols is sent with probability e^ε / (e^ε + g - 1), else a uniform other one.
     """
 
     k: int
@@ -31,22 +31,21 @@ class SymbolResponse(Mechanism):
         return self.k
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
         Mechanism.__post_init__(self)
         favoured_numerator(self.epsilon, 1, self._symbols)  # refuses levels that are too low
 
     @property
     def truth(self) -> int:
-        """How often the true symbol is sent, in GRID-ths."""
+        """Probability that the true symbol is sent, in GRID-ths."""
         return favoured_numerator(self.epsilon, 1, self._symbols)
 
     @property
     def probabilities(self) -> dict[str, int | list[int]]:
-        """How often the true symbol is sent."""
+        """Probability that the true symbol is sent, in GRID-ths."""
         return {"truth": self.truth}
 
     def likelihood_ratio(self) -> Fraction:
-        """Return how many times as likely a symbol is where it is the true one."""
+        """Return P(symbol | it is the true one) / P(symbol | it is not)."""
         return Fraction(self.truth * (self._symbols - 1), GRID - self.truth)
 
     def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[Any]:

@@ -92,7 +92,7 @@ class HR(Mechanism):
 
     @property
     def _inside(self) -> int:
-        """How often a report is in the set of its value, in GRID-ths."""
+        """Probability that a report is in the set of its value, in GRID-ths."""
         return favoured_numerator(self.epsilon, self._half, self._outputs)
 
     @property
@@ -102,7 +102,7 @@ class HR(Mechanism):
 
     @property
     def probabilities(self) -> dict[str, int | list[int]]:
-        """How often a report is in the set of its value."""
+        """Probability that a report is in the set of its value, in GRID-ths."""
         return {"inside": self._inside}
 
     @property
@@ -184,13 +184,7 @@ class HRR(SymbolResponse):
 
 
 def published_blocks(k: int, epsilon: float) -> int:
-    """Return the paper's number of blocks for HR: the largest power of two below e^ε and 2k, or 1.
-
-    Examples
-    --------
-    >>> HR(1000, 1.0, blocks=published_blocks(1000, 1.0))
-    HR(k=1000, epsilon=1.0, blocks=2)
-    """
+    """Return the paper's number of blocks for HR: the largest power of two below e^ε and 2k, or 1."""
     limit = min(exp_below(positive_epsilon(epsilon)), Fraction(2 * at_least(k, 2, "k")))
     blocks = 1
     while 2 * blocks < limit:
@@ -205,14 +199,14 @@ def _block_size(k: int, blocks: int) -> int:
 
 
 def _best_blocks(k: int, epsilon: float) -> int:
-    """Return the best of the least numbers of blocks for every block size; more of a size only add noise."""
+    """Return the number of blocks with the least variance; for each block size the least number is enough to try."""
     sizes = [1 << digits for digits in range(1, k.bit_length() + 1)]
     likelihood = exp_below(min(epsilon, _LARGEST_TELLING))
     return min((-(-k // (size - 1)) for size in sizes), key=lambda blocks: _variance_at_uniform(k, likelihood, blocks))
 
 
 def _variance_at_uniform(k: int, likelihood: Fraction, blocks: int) -> Fraction:
-    """Return the mean over the values of the n-fold variance of HR, up to a constant, at equal frequencies.
+    """Return the mean n-fold variance of HR over the values, up to a constant, at equal frequencies.
 
     A value's is c² times the probability of its block, less the square of its frequency, where c = Z / (s (e^ε - 1))
     and a block of total frequency F has the probability (b + s (e^ε - 1) F) / Z.

@@ -93,7 +93,7 @@ class SHE(Mechanism):
 
     @property
     def probabilities(self) -> dict[str, int | list[int]]:
-        """How often each number comes up in the entry of a value that is not the true one."""
+        """Probability of each number in the entry of a value that is not the true one, in GRID-ths."""
         return {"entries": list(self._weights)}
 
     def likelihood_ratio(self) -> Fraction:
@@ -101,19 +101,19 @@ class SHE(Mechanism):
         return max(map(Fraction, self._weights, reversed(self._weights))) ** 2
 
     def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
-        """Draw all entries as if they were those of other values, and mirror the true value's own."""
+        """Draw all entries as those of other values, and mirror the true value's own."""
         entries = draws.pick(self._weights, (values.size, self.k))
         row = np.arange(values.size)
         entries[row, values] = self._largest - entries[row, values]
         return entries.astype(self.report_format.dtype)
 
     def possible(self, reports: NDArray[Any]) -> BoolArray:
-        """Entries inside the window."""
+        """Return which reports have all entries inside the window."""
         inside: BoolArray = np.all(reports <= self._largest, axis=1)
         return inside
 
     def count_reports(self, reports: NDArray[Any]) -> NDArray[np.int64]:
-        """Add the entries of each value up."""
+        """Add up the entries of each value."""
         sums: NDArray[np.int64] = reports.sum(axis=0, dtype=np.int64)
         return sums
 
@@ -124,7 +124,7 @@ class SHE(Mechanism):
 
 @lru_cache(maxsize=256)
 def entry_law(epsilon: float, window: int) -> tuple[int, ...]:
-    """Return the probabilities of 0, ..., 2 window + 1 at the entry of a value that is not the true one, in GRID-ths.
+    """Return the probabilities of 0, ..., 2 window + 1 in the entry of a value that is not the true one, in GRID-ths.
 
     They are those of clamped two-sided geometric noise. A number in the lower half is at most e^(ε/2) times as
     likely as its mirror image in the upper half, exactly: outside the middle each upper weight is rounded up from

@@ -22,7 +22,7 @@ _CERTAINLY_MOST = 20.0
 
 
 class LocalHashing(SymbolResponse):
-    """What all mechanisms of this kind share, given the number g of symbols.
+    """Base of local hashing with g symbols.
 
     Every respondent draws a hash function of her own, which is public, and answers with her value's symbol: the
     true one with probability p = e^ε / (e^ε + g - 1), or another one. That is ε-private whatever the function. A
@@ -35,7 +35,7 @@ class LocalHashing(SymbolResponse):
 
     @property
     def noise(self) -> SupportNoise:
-        """Independent supports: all values but the true one are supported with probability 1/g."""
+        """Noise model: independent supports; values other than the true one are supported with probability 1/g."""
         return SupportNoise.independent(self.k, probability(self.truth), 1 / self._symbols)
 
     @property
@@ -76,7 +76,7 @@ class LocalHashing(SymbolResponse):
         return np.column_stack([seeds, answers.astype(np.uint64)])
 
     def possible(self, reports: NDArray[Any]) -> BoolArray:
-        """Any hash function, with one of its symbols."""
+        """Return which reports name a symbol that exists; any hash function does."""
         return reports[:, _SEED_WORDS] < self._symbols
 
     def count_reports(self, reports: NDArray[Any]) -> NDArray[np.int64]:
@@ -85,7 +85,7 @@ class LocalHashing(SymbolResponse):
         return support_counts(seeds, answers, self.k, self._symbols)
 
     def contributions(self, reports: NDArray[Any]) -> NDArray[np.int64]:
-        """Return which values each report supports, a row of zeros and ones per report."""
+        """Return which values each report supports, a 0-1 row per report."""
         seeds, answers = np.ascontiguousarray(reports[:, :_SEED_WORDS]), reports[:, _SEED_WORDS]
         supported = np.empty((len(reports), self.k), dtype=np.int64)
         for value in range(self.k):

@@ -48,36 +48,36 @@ class Longitudinal(Mechanism, Protocol):
 
     @property
     def finest(self) -> Mechanism:
-        """Counted as permanent answers would be."""
+        """Count whole reports if the permanent answers' mechanism does, else as always."""
         permanent = self.permanent
         return self if permanent.finest is permanent else by_pattern(self)
 
     @property
     def report_format(self) -> ReportFormat:
-        """That of the permanent answers."""
+        """The form of the permanent answers."""
         return self.permanent.report_format
 
     @property
     def report_bits(self) -> int:
-        """Those of a permanent answer."""
+        """Bits of a permanent answer."""
         return self.permanent.report_bits
 
     @property
     def hash_symbols(self) -> int | None:
-        """Those of a permanent answer."""
+        """Symbols of the hash functions of the permanent answers; None without hashing."""
         return self.permanent.hash_symbols
 
     @property
     def derived(self) -> dict[str, int]:
-        """Those of a permanent answer."""
+        """What follows from the parameters of the permanent answers' mechanism."""
         return self.permanent.derived
 
     def lifetime_ratio(self) -> Fraction | None:
-        """Return the ratio of the permanent answer."""
+        """Return the worst-case ratio of the permanent answer, which bounds all reports about one value."""
         return self.permanent.likelihood_ratio()
 
     def possible(self, reports: NDArray[Any]) -> BoolArray:
-        """Whatever a permanent answer can be."""
+        """Return which reports can be permanent answers."""
         return self.permanent.possible(reports)
 
     def count_reports(self, reports: NDArray[Any]) -> NDArray[np.int64]:
@@ -141,7 +141,7 @@ class Longitudinal(Mechanism, Protocol):
 
     @property
     def most_classes(self) -> int:
-        """How many permanent answers one respondent can need at most: the numbers of their classes are below."""
+        """The most permanent answers that one respondent can need; `classes` numbers them."""
         return self.hash_symbols or self.k
 
     def classes(self, permanent: NDArray[Any], values: NDArray[np.int64]) -> NDArray[np.int64]:

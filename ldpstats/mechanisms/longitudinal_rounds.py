@@ -47,10 +47,10 @@ Rounds = TypeVar("Rounds", "ResponseTwice", "BitTwice")
 
 
 def least_noise(rounds: Callable[[int], Rounds], most: int, epsilon: float) -> Rounds:
-    """Return the rounds of which the second adds the least noise for which one report's exact ratio is at most e^ε.
+    """Return the rounds with the least noise in the second one for which one report's exact ratio is at most e^ε.
 
     The ratio falls as the noise grows from 0 to `most` GRID-ths, where a report reveals nothing. So no formula for
-    the parameters of a second round is trusted: they are searched by bisection, in rational numbers.
+    the parameters of a second round is trusted: they are found by bisection, in rational numbers.
     """
     bound, least = exp_below(epsilon), rounds(0).ratio
     if least <= bound:
@@ -72,7 +72,7 @@ def least_noise(rounds: Callable[[int], Rounds], most: int, epsilon: float) -> R
 
 @dataclass(frozen=True, slots=True)
 class ResponseTwice:
-    """Two rounds of randomized response over so many symbols: the values themselves, or what they are hashed to.
+    """Two rounds of randomized response (probabilities of the truth in GRID-ths) over values or their hashes.
 
     A respondent draws a hash function once and keeps it for all values, with a permanent answer for each symbol. So
     values that share a symbol share a permanent answer, and there are at most as many of these as there are symbols.
@@ -82,23 +82,16 @@ class ResponseTwice:
 
     The formulas that Arcolezi et al. (2023) print for L-LH mix the q1 of a lie, which ε₁ needs, with the 1/g that
     the estimator needs, and lack the terms of the chain for g > 2 that are missing in those of L-GRR.
-
-    Parameters
-    ----------
-    symbols : int
-        The number of symbols.
-    first, second : int
-        How often the first and the second round tell the truth, in GRID-ths.
     """
 
-    symbols: int
+    symbols: int  # their number g
     first: int
     second: int
 
     @classmethod
     @lru_cache(maxsize=1024)
     def after(cls, permanent: GRR | LocalHashing, epsilon: float, _fixed_show: None) -> ResponseTwice:
-        """Return the rounds of which the second tells the truth as often as the level of a report allows."""
+        """Return the rounds whose second one tells the truth as often as the level of one report allows."""
         symbols = permanent.hash_symbols or permanent.k
         # at this many lies the second round is uniform
         uniform = -(-GRID * (symbols - 1) // symbols)
@@ -111,7 +104,7 @@ class ResponseTwice:
 
     @property
     def shown(self) -> tuple[Fraction, Fraction]:
-        """How often both rounds end where they began, for the lie may be taken back; and at a symbol by chance."""
+        """p* and q*: probabilities of the true symbol (a lie may be taken back), and of supporting another value."""
         lies = (GRID - self.first) * (GRID - self.second)
         truth = Fraction(self.first * self.second * (self.symbols - 1) + lies, GRID * GRID * (self.symbols - 1))
         return truth, Fraction(1, self.symbols)
@@ -131,7 +124,7 @@ class ResponseTwice:
         return tuple(tuple(truth * lies if symbol == row else GRID - truth for symbol in rows) for row in rows)
 
     def report(self, permanent: NDArray[Any], _k: int, draws: Draws) -> NDArray[Any]:
-        """Name the permanent symbol or another one, along with the hash function if there is one."""
+        """Report the permanent symbol or another one, with the hash function if there is one."""
         reports = permanent.copy()
         symbols = reports if reports.ndim == 1 else reports[:, -1]
         symbols[:] = draws.respond(symbols.astype(np.int64), self.symbols, self.second)
@@ -140,31 +133,24 @@ class ResponseTwice:
 
 @dataclass(frozen=True, slots=True)
 class BitTwice:
-    """Two rounds that randomize bits.
+    """Two rounds that randomize bits (all probabilities in GRID-ths).
 
     With p1 and q1 for how often the permanent round sets the true bit and another one, and p2 and q2 for how often a
     report shows a set and an unset bit of the permanent answer as set, one report shows the true bit as set with
     probability p* = p1 p2 + (1-p1) q2 and another one with q* = q1 p2 + (1-q1) q2. Its level is
     ln(p* (1-q*) / ((1-p*) q*)); that of the permanent answer, and so of all reports together, is
     ln(p1 (1-q1) / ((1-p1) q1)).
-
-    Parameters
-    ----------
-    true, other : int
-        How often the first round sets the true value's bit, and another one, in GRID-ths.
-    show, pretend : int
-        How often the second round shows a set bit as set, and an unset one, in GRID-ths.
     """
 
-    true: int
-    other: int
-    show: int
-    pretend: int
+    true: int  # p1
+    other: int  # q1
+    show: int  # p2
+    pretend: int  # q2
 
     @classmethod
     @lru_cache(maxsize=1024)
     def after(cls, permanent: UnaryEncoding, epsilon: float, fixed_show: int | None) -> BitTwice:
-        """Return the rounds of which the second shows unset bits as set as rarely as the level of a report allows."""
+        """Return the rounds whose second one shows unset bits as set as rarely as the level of one report allows."""
         often, most = permanent.bit_numerators, GRID // 2 if fixed_show is None else fixed_show
         rounds = least_noise(
             lambda pretend: cls(*often, GRID - pretend if fixed_show is None else most, pretend), most, epsilon
@@ -177,7 +163,7 @@ class BitTwice:
 
     @property
     def shown(self) -> tuple[Fraction, Fraction]:
-        """How often a report shows the true value's bit as set, and another one: p* and q*."""
+        """p* and q*: probability that a report shows the true value's bit as set, and another one."""
         true, other = (
             Fraction(bit * self.show + (GRID - bit) * self.pretend, GRID * GRID) for bit in (self.true, self.other)
         )
@@ -210,7 +196,7 @@ class BitTwice:
 
 @dataclass(frozen=True, slots=True)
 class TwoRounds(Longitudinal, Generic[Permanent, Rounds]):
-    """What the kinds above share: each names the mechanism of its permanent answers, and what both rounds are."""
+    """Base of the kinds above: each names the mechanism of its permanent answers, and its two rounds."""
 
     k: int
     epsilon: float
@@ -239,7 +225,7 @@ class TwoRounds(Longitudinal, Generic[Permanent, Rounds]):
 
     @property
     def fixed_show(self) -> int | None:
-        """How often a set permanent bit is shown as set, in GRID-ths; None: as often as an unset one as unset."""
+        """Probability that a set permanent bit is shown as set, in GRID-ths; None: that of an unset one as unset."""
         return None
 
     @property
@@ -250,22 +236,22 @@ class TwoRounds(Longitudinal, Generic[Permanent, Rounds]):
 
     @property
     def rounds(self) -> Rounds:
-        """The two rounds: how often each tells the truth, or sets and shows a bit."""
+        """The two rounds with their probabilities."""
         found: Rounds = self._both.after(self.permanent, self.first_level, self.fixed_show)
         return found
 
     @property
     def noise(self) -> SupportNoise:
-        """Independent supports of values, or bits, as one report per respondent shows them."""
+        """Noise model of one report per respondent: independent supports of values, or bits."""
         return SupportNoise.independent(self.k, *map(double, self.rounds.shown))
 
     @property
     def probabilities(self) -> dict[str, int | list[int]]:
-        """How often each of the two rounds tells the truth; or sets a bit, and shows it as set."""
+        """Probabilities of the two rounds, in GRID-ths: of the truth; or of setting a bit, and of showing it as set."""
         return {name: often for name, often in asdict(self.rounds).items() if name != "symbols"}
 
     def likelihood_ratio(self) -> Fraction:
-        """Return the ratio of one report."""
+        """Return the worst-case ratio of one report."""
         return self.rounds.ratio
 
     def changing_ratio(self, rounds: int, changes: int, others: int) -> Fraction:

@@ -117,7 +117,7 @@ class Memo(Saveable):
         return Reports(mechanism, mechanism.report(self._answers[places], draws), simulated)
 
     def _places(self, names: pd.Index[Any], values: NDArray[np.int64], draws: Draws) -> NDArray[np.intp]:
-        """Return where the permanent answers stand, after drawing those that are missing."""
+        """Return the places of the permanent answers, after drawing those that are missing."""
         unknown = np.flatnonzero(self._users.get_indexer(names) < 0)
         self._enrol(names[unknown], values[unknown], draws)
         users = self._users.get_indexer(names)

@@ -65,7 +65,7 @@ class OpenAlphabet(Saveable, Protocol):
 
     @property
     def seed(self) -> int:
-        """What the public hash functions follow from."""
+        """Seed of the public hash functions."""
 
     @property
     @abstractmethod
@@ -75,7 +75,7 @@ class OpenAlphabet(Saveable, Protocol):
     @property
     @abstractmethod
     def _functions(self) -> int:
-        """The hash functions of a cohort."""
+        """Hash functions per cohort."""
 
     @abstractmethod
     def likelihood_ratio(self) -> Fraction:
@@ -328,7 +328,7 @@ class CandidateAnswers(CohortAnswers):
         return _string_codes(self.candidates, self.cohorts, 1, self.symbols, self.seed)
 
     def slot_noise(self) -> tuple[float, float]:
-        """Return how often a slot is named by those not in it, and how much more often by those in it."""
+        """Return the probability that a slot is named by those not in it, and how much larger it is for those in it."""
         lie = Fraction(GRID - self.truth, GRID * (self.symbols - 1))
         return float(lie), float(Fraction(self.truth, GRID) - lie)
 
@@ -358,7 +358,7 @@ class CandidateFilters(CohortBits):
         return _string_codes(self.candidates, self.cohorts, self.hashes, self.bits, self.seed)
 
     def slot_noise(self) -> tuple[float, float]:
-        """Return how often a bit is sent as set that is not, and how much more often one that is."""
+        """Return the probability that an unset bit is sent as set, and how much larger it is for a set one."""
         return probability(self.flip), probability(GRID - 2 * self.flip)
 
     def slot_estimates(self, proportions: FloatArray) -> FloatArray:
@@ -426,7 +426,7 @@ def _candidates(strings: Iterable[str]) -> tuple[str, ...]:
 
 
 def _sparse(mechanism: CandidateAnswers | CandidateFilters, reports: Reports) -> FloatArray:
-    """Return the nonnegative frequencies of a few candidates: selected by a lasso, and fitted without its penalty.
+    """Select candidates by a nonnegative lasso, and refit their frequencies by nonnegative least squares.
 
     The penalty of a candidate is the number of its bits times so many standard errors of their average estimate
     that noise alone rarely exceeds it for any candidate. The rest is a column that fills all slots evenly.

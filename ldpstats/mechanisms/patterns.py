@@ -23,29 +23,17 @@ _CHUNK_ENTRIES = 1 << 22
 class Patterns(Mechanism):
     """The reports of another mechanism, counted by the set of values that they support.
 
-    How often each value is supported is enough for unbiased estimates, but not for the likelihood of the reports.
-
-    Parameters
-    ----------
-    sender : Mechanism
-        One whose reports support values independently of each other, or all sets of one size alike.
-
-    Examples
-    --------
-    >>> from ldpstats import OUE
-    >>> oue = OUE(3, epsilon=1.0)
-    >>> reports = oue.privatize([0, 0, 1, 2], rng=1)
-    >>> oue.count(reports).counts, oue.finest.count(reports).counts
-    (array([1, 0, 2]), array([1, 2, 0, 0, 1, 0, 0, 0]))
+    Supports per value are enough for unbiased estimates, but not for the likelihood of the reports.
     """
 
+    # its reports support values independently of each other, or all sets of one size alike
     sender: Mechanism
 
     name: ClassVar[str] = "patterns"
     source: ClassVar[str] = "the likelihood of whole reports"
 
     def __post_init__(self) -> None:
-        """Take a mechanism as it is: its parameters have been checked."""
+        """Check nothing: the sender's parameters have been checked."""
 
     @property
     def k(self) -> int:
@@ -59,7 +47,7 @@ class Patterns(Mechanism):
 
     @property
     def noise(self) -> MultinomialNoise:
-        """The law of the sets."""
+        """Multinomial law of the supported sets."""
         return MultinomialNoise(self._channel)
 
     @property
@@ -70,39 +58,39 @@ class Patterns(Mechanism):
 
     @property
     def report_format(self) -> ReportFormat:
-        """That of the sender."""
+        """The sender's form of reports."""
         return self.sender.report_format
 
     @property
     def report_bits(self) -> int:
-        """Those of the sender."""
+        """The sender's bits per report."""
         return self.sender.report_bits
 
     @property
     def slack_reason(self) -> str:
-        """That of the sender."""
+        """The sender's reason."""
         return self.sender.slack_reason
 
     @property
     def probabilities(self) -> dict[str, int | list[int]]:
-        """Those of the sender."""
+        """The sender's probabilities."""
         return self.sender.probabilities
 
     @property
     def derived(self) -> dict[str, int]:
-        """Those of the sender."""
+        """What follows from the sender's parameters."""
         return self.sender.derived
 
     def likelihood_ratio(self) -> Fraction | None:
-        """Return that of the sender."""
+        """Return the sender's ratio."""
         return self.sender.likelihood_ratio()
 
     def lifetime_ratio(self) -> Fraction | None:
-        """Return that of the sender."""
+        """Return the sender's ratio of all reports together."""
         return self.sender.lifetime_ratio()
 
     def privacy(self) -> PrivacyStatement:
-        """Return the guarantee of the sender."""
+        """Return the sender's guarantee."""
         return self.sender.privacy()
 
     def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
@@ -110,11 +98,11 @@ class Patterns(Mechanism):
         return self.sender.randomize(values, draws)
 
     def possible(self, reports: NDArray[Any]) -> BoolArray:
-        """Say what the sender says."""
+        """Return which reports the sender can make."""
         return self.sender.possible(reports)
 
     def count_reports(self, reports: NDArray[Any]) -> NDArray[np.int64]:
-        """Count each set."""
+        """Count how many reports support each set."""
         counts = np.zeros(self.noise.outputs, dtype=np.int64)
         step = max(1, _CHUNK_ENTRIES // self.k)
         for start in range(0, len(reports), step):
@@ -122,7 +110,7 @@ class Patterns(Mechanism):
         return counts
 
     def contributions(self, reports: NDArray[Any]) -> NDArray[np.int64]:
-        """Return a one in the place of each report's set."""
+        """Return a one-hot row for each report's set."""
         found = np.zeros((len(reports), self.noise.outputs), dtype=np.int64)
         found[np.arange(len(reports)), self._numbers(reports)] = 1
         return found
@@ -136,5 +124,5 @@ class Patterns(Mechanism):
 
 
 def by_pattern(mechanism: Mechanism) -> Mechanism:
-    """Count whole reports where there are few enough different ones that support anything; else leave it as it is."""
+    """Count whole reports if they are sets of values, at most 1,024 distinct ones; else return the mechanism."""
     return mechanism if patterns_of(mechanism.noise) is None else Patterns(mechanism)

@@ -26,12 +26,6 @@ def plain_mechanism(mechanism: Mechanism) -> dict[str, Any]:
     Parameters
     ----------
     mechanism : Mechanism
-
-    Examples
-    --------
-    >>> from ldpstats import OLH
-    >>> plain_mechanism(OLH(100, epsilon=1.0))
-    {'name': 'olh', 'k': 100, 'epsilon': 1.0, 'symbols': 4, 'probabilities': {'truth': '8768971294881393556'}}
     """
     numerators, own = mechanism.probabilities, {one.name: getattr(mechanism, one.name) for one in fields(mechanism)}
     options = {
@@ -55,13 +49,6 @@ def read_mechanism(plain: Mapping[str, Any]) -> Mechanism:
     Parameters
     ----------
     plain : mapping
-        What the file holds.
-
-    Examples
-    --------
-    >>> from ldpstats import HR
-    >>> read_mechanism(plain_mechanism(HR(100, epsilon=1.0, blocks=2)))
-    HR(k=100, epsilon=1.0, blocks=2)
     """
     if not isinstance(plain, Mapping) or "name" not in plain:
         raise LdpstatsError(f"the mechanism {shortened(plain)}", "its name, parameters and probabilities")
@@ -89,5 +76,5 @@ def _texts(numerator: int | list[int]) -> str | list[str]:
 
 
 def _whole(plain: Any) -> Any:
-    """Return the whole numbers that texts stand for."""
+    """Turn texts of digits back into whole numbers."""
     return tuple(map(read_numerator, plain)) if isinstance(plain, list) else read_numerator(plain)

@@ -126,7 +126,7 @@ def register_mechanism(kind: AnyMechanism) -> AnyMechanism:
 
 
 def checked_mechanism(value: object) -> Mechanism:
-    """Return a mechanism; a name of one, or its class, is refused.
+    """Return a mechanism; refuse anything else, such as a name or a class.
 
     Parameters
     ----------
@@ -173,18 +173,7 @@ def mechanism(name: str, k: int, epsilon: float, **options: Any) -> Mechanism:
 
 
 def kind_named(name: str) -> type[Mechanism]:
-    """Return the class of a mechanism by its name or an alias, in any case.
-
-    Parameters
-    ----------
-    name : str
-        "grr", "oue", ...: see `mechanisms`.
-
-    Examples
-    --------
-    >>> kind_named("k-RR").__name__
-    'GRR'
-    """
+    """Return the class of a mechanism by its name or an alias, in any case: "grr", "k-RR"."""
     wanted, kinds = str(name).strip().lower(), registered_mechanisms()
     for kind in kinds:
         if wanted == kind.name or wanted in kind.aliases:
@@ -325,9 +314,7 @@ def best_name(k: int, epsilon: float) -> str:
     Parameters
     ----------
     k : int
-        The number of values.
     epsilon : float
-        The privacy level.
     """
     return _best_name(k, epsilon, registered_mechanisms())
 
@@ -338,7 +325,7 @@ def _best_name(k: int, epsilon: float, _kinds: tuple[type[Mechanism], ...]) -> s
 
 
 def _mean_variance(mechanism: Mechanism) -> float:
-    """Return the mean over all values of the n-fold variance, where they are equally frequent."""
+    """Return the mean n-fold variance over all values, at equal frequencies."""
     return float(np.mean(mechanism.variance(np.full(mechanism.k, 1 / mechanism.k), 1)))
 
 

@@ -183,7 +183,7 @@ class HCMS(CohortAnswers):
 
 
 def _settle_sketch(sketch: CMS | HCMS) -> None:
-    """Give a sketch its usual size, and refuse one that does not tell all frequencies."""
+    """Set the default size of a sketch; refuse one in which not all frequencies are identified."""
     width = settled(sketch, "width", 2, usual_width(sketch.k))
     hashes = settled(sketch, "hashes", 1, usual_cohorts(sketch.k, width))
     public_codes(hashed, sketch.k, hashes, 1, width, settled(sketch, "seed", 0))

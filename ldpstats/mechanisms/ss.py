@@ -67,7 +67,7 @@ class SS(Mechanism):
 
     @property
     def noise(self) -> NoiseModel:
-        """Supports of a fixed size; a single value is truth or a uniform fake, as in GRR."""
+        """Noise model: supports of a fixed size; a single value is truth or a uniform fake, as in GRR."""
         holds = Fraction(self._holds_truth, GRID)
         if self._size == 1:
             return MultinomialNoise(TruthOrFake.uniform(self.k, holds))
@@ -75,7 +75,7 @@ class SS(Mechanism):
 
     @property
     def finest(self) -> Mechanism:
-        """Counts of whole sets, where there are up to 1,024 of them."""
+        """Count whole sets if at most 1,024 distinct ones exist, else how many hold each value."""
         return by_pattern(self)
 
     @property
@@ -85,12 +85,12 @@ class SS(Mechanism):
 
     @property
     def report_bits(self) -> int:
-        """The bits of the number of a set among all sets of its size."""
+        """Bits that encode a set among all sets of its size."""
         return subset_bits(self.k, self._size)
 
     @property
     def probabilities(self) -> dict[str, int | list[int]]:
-        """How often the set holds the true value."""
+        """Probability that the set holds the true value, in GRID-ths."""
         return {"holds": self._holds_truth}
 
     def likelihood_ratio(self) -> Fraction:
@@ -102,7 +102,7 @@ class SS(Mechanism):
         return draws.subsets(values, self.k, self._size, draws.bernoulli(self._holds_truth, values.shape))
 
     def possible(self, reports: NDArray[Any]) -> BoolArray:
-        """Increasing values of the alphabet."""
+        """Return which reports are increasing values of the alphabet."""
         increasing = np.all(reports[:, 1:] > reports[:, :-1], axis=1)
         valid: BoolArray = increasing & (reports[:, -1] < self.k)
         return valid
@@ -112,7 +112,7 @@ class SS(Mechanism):
         return np.bincount(reports.ravel(), minlength=self.k)
 
     def contributions(self, reports: NDArray[Any]) -> NDArray[np.int64]:
-        """Return a row of ones and zeros for every set."""
+        """Return a 0-1 row per set."""
         found = np.zeros((len(reports), self.k), dtype=np.int64)
         np.put_along_axis(found, reports.astype(np.int64), 1, axis=1)
         return found

@@ -24,31 +24,15 @@ from ldpstats.randomness import Draws, Word
 
 @dataclass(frozen=True, slots=True)
 class FakeResponse(Mechanism):
-    """Tell the truth with one probability, else draw a fake (Imran & Meo 2024, Algorithm 1).
+    """Tell the truth with probability p, else draw a fake from T (Imran & Meo 2024, Algorithm 1).
 
-    The worst case is the rarest fake, reported by someone for whom it is true: with the probability p of telling
-    the truth the strict level is ln(1 + p / ((1-p) min T)). The paper's ln(1 / (1-p)) weighs the truth with its
-    frequency in the population, and so is no guarantee to the respondent who holds it.
-
-    Parameters
-    ----------
-    truth : int
-        The probability of telling the truth, in GRID-ths.
-    fake : tuple of int
-        The probability of each fake, in GRID-ths; they add up to GRID. Where one is zero, who reports it tells the
-        truth for sure, and the level is infinite.
-
-    Examples
-    --------
-    >>> quarter = np.full(4, 0.25)
-    >>> round(FakeResponse.telling(0.5, fake_numerators(quarter)).strict_epsilon(), 4)  # ln 5
-    1.6094
-    >>> FakeResponse.at_level(1.0, fake_numerators(np.array([0.7, 0.2, 0.1]))).strict_epsilon()
-    1.0
+    The worst case is the rarest fake, reported by someone for whom it is true: the strict level is
+    ln(1 + p / ((1-p) min T)), infinite if a fake has probability zero. The paper's ln(1 / (1-p)) weighs the truth with
+    its frequency in the population, and so is no guarantee to the respondent who holds it.
     """
 
-    truth: int
-    fake: tuple[int, ...]
+    truth: int  # p in GRID-ths
+    fake: tuple[int, ...]  # T in GRID-ths, adding up to GRID
 
     name: ClassVar[str] = "truth or fake"
     source: ClassVar[str] = "Imran & Meo 2024"
@@ -64,28 +48,12 @@ class FakeResponse(Mechanism):
 
     @classmethod
     def telling(cls, p: float, fake: tuple[int, ...]) -> Self:
-        """Tell the truth with probability p.
-
-        Parameters
-        ----------
-        p : float
-            The probability of telling the truth.
-        fake : tuple of int
-            The probability of each fake, in GRID-ths.
-        """
+        """Tell the truth with probability p; `fake` is in GRID-ths."""
         return cls(_truth_numerator(p), fake)
 
     @classmethod
     def at_level(cls, epsilon: float, fake: tuple[int, ...]) -> Self:
-        """Tell the truth as often as these fakes allow at a strict level: p = Eτ / (1 + Eτ), E = e^ε - 1, τ = min T.
-
-        Parameters
-        ----------
-        epsilon : float
-            The strict privacy level.
-        fake : tuple of int
-            The probability of each fake, in GRID-ths.
-        """
+        """Tell the truth as often as these fakes allow at a strict level: p = Eτ / (1 + Eτ), E = e^ε - 1, τ = min T."""
         odds = (exp_below(positive_epsilon(epsilon)) - 1) * Fraction(min(fake), GRID)
         truth = numerator_at_most(odds / (1 + odds))
         if truth < 1:
@@ -103,7 +71,7 @@ class FakeResponse(Mechanism):
 
     @property
     def epsilon(self) -> float:
-        """The level: what the probabilities give."""
+        """The strict level that the probabilities give."""
         return self.strict_epsilon()
 
     @property
@@ -123,7 +91,7 @@ class FakeResponse(Mechanism):
 
     @property
     def delta_numerator(self) -> int:
-        """The same in GRID²-ths."""
+        """`delta_at_nominal` in GRID²-ths."""
         return self.truth * (GRID - min(self.fake))
 
     @property
@@ -132,12 +100,12 @@ class FakeResponse(Mechanism):
 
     @property
     def noise(self) -> MultinomialNoise:
-        """Truth or a fake."""
+        """Noise model: truth or a fake."""
         return MultinomialNoise(TruthOrFake(probability(self.truth), tuple(one / GRID for one in self.fake)))
 
     @property
     def probabilities(self) -> dict[str, int | list[int]]:
-        """How often the truth is told, and how often each fake."""
+        """Probabilities of the truth and of each fake, in GRID-ths."""
         return {"truth": self.truth, "fake": list(self.fake)}
 
     def likelihood_ratio(self) -> Fraction | None:
@@ -151,15 +119,7 @@ class FakeResponse(Mechanism):
         return np.where(truthful, values, draws.pick(self.fake, values.size))
 
     def randomize_one(self, value: int, word: Word) -> int:
-        """Do the same for one value, from 64-bit words, without the cost of arrays.
-
-        Parameters
-        ----------
-        value : int
-            The true value.
-        word : callable
-            Draws a random 64-bit word.
-        """
+        """Randomize one value by random 64-bit words (from `word`), without the cost of arrays."""
         # both are always drawn, or the time it takes would tell the truth from a fake
         coin, fake = word(), bisect_right(_uppers(self.fake), word())
         return value if coin < self.truth else fake
@@ -179,7 +139,7 @@ def _uppers(fake: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def fake_numerators(frequencies: FloatArray | Sequence[float], floor: float = 0.0) -> tuple[int, ...]:
-    """Return proper frequencies as whole GRID-ths, mixed with uniform ones in the proportion `floor`.
+    """Return frequencies, mixed with a share `floor` of uniform ones, as whole GRID-ths that add up to GRID.
 
     What rounding leaves over goes to the most frequent value. Zeros stay zero unless there is a floor; no value has
     less than `least_fake`.
@@ -187,7 +147,7 @@ def fake_numerators(frequencies: FloatArray | Sequence[float], floor: float = 0.
     Parameters
     ----------
     frequencies : array of float
-        Nonnegative numbers that add up to one.
+        Nonnegative, adding up to one.
     floor : float
         The share of uniform fakes.
     """
@@ -205,5 +165,5 @@ def fake_numerators(frequencies: FloatArray | Sequence[float], floor: float = 0.
 
 @lru_cache(maxsize=256)
 def least_fake(cells: int, floor: float) -> int:
-    """Return the share of uniform fakes that every value has, in GRID-ths."""
+    """Return the least probability of a fake that the floor guarantees, in GRID-ths."""
     return numerator_at_most(Fraction(floor) / cells)

@@ -25,7 +25,7 @@ _HALF = GRID // 2
 
 @dataclass(frozen=True, slots=True)
 class UnaryEncoding(Mechanism):
-    """What all mechanisms of this kind share, given how often a true and a false bit are sent as set.
+    """Base of unary encodings, given the probabilities that a true and a false bit are sent as set.
 
     Reports are packed, eight bits to a byte.
     """
@@ -36,10 +36,9 @@ class UnaryEncoding(Mechanism):
     @property
     @abstractmethod
     def bit_numerators(self) -> tuple[int, int]:
-        """How often the true value's bit is sent as set, and how often another one's, in GRID-ths."""
+        """Probabilities that the true value's bit is sent as set, and another one's, in GRID-ths."""
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
         Mechanism.__post_init__(self)
         keep, flip = self.bit_numerators
         if not 0 < flip < keep < GRID:
@@ -49,12 +48,12 @@ class UnaryEncoding(Mechanism):
 
     @property
     def noise(self) -> SupportNoise:
-        """Independent bits."""
+        """Noise model: independent bits."""
         return SupportNoise.independent(self.k, *map(probability, self.bit_numerators))
 
     @property
     def finest(self) -> Mechanism:
-        """Counts of whole rows of bits, for up to ten values."""
+        """Count whole rows of bits for up to ten values (1,024 distinct reports), else bits per value."""
         return by_pattern(self)
 
     @property
@@ -69,7 +68,7 @@ class UnaryEncoding(Mechanism):
 
     @property
     def probabilities(self) -> dict[str, int | list[int]]:
-        """How often the true value's bit is sent as set, and how often another one."""
+        """Probabilities that the true value's bit is sent as set, and another one's, in GRID-ths."""
         keep, flip = self.bit_numerators
         return {"keep": keep, "flip": flip}
 
@@ -86,15 +85,15 @@ class UnaryEncoding(Mechanism):
         return rows
 
     def possible(self, reports: NDArray[Any]) -> BoolArray:
-        """Any bits, but nothing in the padding of the last byte."""
+        """Return which reports have no bit set in the padding of the last byte."""
         return clean_padding(reports, self.k)
 
     def count_reports(self, reports: NDArray[Any]) -> NDArray[np.int64]:
-        """Count each bit."""
+        """Count how often each value's bit is set."""
         return bit_counts(reports, self.k)
 
     def contributions(self, reports: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the bits."""
+        """Return the bits, a 0-1 row per report."""
         return np.unpackbits(reports, axis=1, count=self.k).astype(np.int64)
 
 
@@ -166,7 +165,7 @@ class SUE(UnaryEncoding):
 
 
 def _symmetric_bits(epsilon: float) -> tuple[int, int]:
-    """Return how often SUE sends a bit as set, where every bit is flipped with the same probability."""
+    """Return SUE's probabilities, in GRID-ths, of sending a true and a false bit as set: all are flipped alike."""
     flip = numerator_at_least(1 / (exp_below(epsilon / 2) + 1))
     return GRID - flip, flip
 
@@ -308,7 +307,7 @@ class THE(UnaryEncoding):
 
     @property
     def slack_reason(self) -> str:
-        """A bit says less than the noisy number it was made of."""
+        """Why the strict level stays below the one asked for: a bit says less than the noisy number it was made of."""
         return "the noise is thresholded after it was drawn at the level asked for"
 
 

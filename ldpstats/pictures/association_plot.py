@@ -25,36 +25,21 @@ _MOST_SPOKEN = 4
 
 @dataclass(frozen=True, slots=True)
 class AssociationPlot(Picture):
-    """A bar for every cell (Cohen 1980; Friendly 1992): up where there are more than independence expects, else down.
+    """Association plot: a bar per cell (Cohen 1980; Friendly 1992), up where counts exceed independence, else down.
 
     Its height is the adjusted residual, its width proportional to the root of the expected share.
-
-    Parameters
-    ----------
-    title, notes
-        As in `Picture`.
-    names : pair of str
-        The attribute whose categories are rows, and the one of the columns.
-    rows, columns : tuple of str
-        Their categories.
-    residuals : tuple of tuples of float
-        A row of cells for each row; nan where there is none.
-    expected : tuple of tuples of float
-        The shares under independence.
-    quantile : float
-        How far a residual that says nothing may be from zero.
     """
 
-    names: tuple[str, str]
+    names: tuple[str, str]  # the attribute of the rows, and that of the columns
     rows: tuple[str, ...]
     columns: tuple[str, ...]
-    residuals: tuple[tuple[float, ...], ...]
-    expected: tuple[tuple[float, ...], ...]
-    quantile: float = 1.96
+    residuals: tuple[tuple[float, ...], ...]  # by row; nan where there is none
+    expected: tuple[tuple[float, ...], ...]  # shares under independence
+    quantile: float = 1.96  # of the residuals under independence; beyond it shades are stronger
 
     @property
     def size(self) -> tuple[float, float]:
-        """The width and height in inches that it looks right at."""
+        """Width and height in inches, with room for labels."""
         below = _LETTER * self._longest if self._is_turned else 0.0
         beside = _LETTER * min(max(map(len, self.rows)), LONGEST_LINE)
         high = max(min(max(_ROW * len(self.rows), _LEAST), _MOST), _CROWDED * len(self.rows))
@@ -62,7 +47,7 @@ class AssociationPlot(Picture):
         return self._wide + _AROUND[0] + beside, high
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the figures that are drawn, a row for each bar."""
+        """Return a row per bar."""
         rows = [
             (row, column, residual, expected)
             for row, residuals, shares in zip(self.rows, self.residuals, self.expected, strict=True)
@@ -71,7 +56,7 @@ class AssociationPlot(Picture):
         return pd.DataFrame(rows, columns=["row", "column", "residual", "expected"])
 
     def described(self) -> str:
-        """Return what is to be seen, in a sentence or two, for those who cannot see it."""
+        """Describe the picture in a sentence or two (alternative text)."""
         frame = self.to_frame()
         sizes = frame["residual"].abs()
         shown = frame[sizes > self.quantile].assign(size=sizes).sort_values("size", ascending=False, kind="stable")
@@ -85,7 +70,7 @@ class AssociationPlot(Picture):
 
     @property
     def _wide(self) -> float:
-        """How many inches all columns together take."""
+        """Width of all columns together, in inches."""
         return max(_WIDE, _COLUMN * len(self.columns))
 
     @property
@@ -94,7 +79,7 @@ class AssociationPlot(Picture):
 
     @property
     def _is_turned(self) -> bool:
-        """Whether labels of columns have too little room beside each other."""
+        """Whether labels of columns are turned, since they have too little room beside each other."""
         return (self._longest + 2) * _LETTER * len(self.columns) > self._wide
 
     @property
@@ -126,7 +111,7 @@ class AssociationPlot(Picture):
 
 
 def _scaled(values: NDArray[np.float64] | tuple[tuple[float, ...], ...], room: float) -> NDArray[np.float64]:
-    """Return values of which the largest takes most of the room."""
+    """Scale values so that the largest takes most of the room."""
     array = np.array(values, dtype=float)
     largest = np.abs(array[np.isfinite(array)]).max(initial=0.0)
     return array * (_FILLED * room / largest) if largest > 0 else array

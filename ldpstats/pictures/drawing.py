@@ -58,24 +58,18 @@ _ALONE = {"axes.facecolor": "none", "figure.facecolor": "none"}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Picture(ABC):
-    """A picture as data: whoever cannot see it has its frame and its description.
+    """A picture as data, with a frame and a description for those who cannot see it; matplotlib only draws.
 
     A kind gives `size` in inches, `_draw_on`, `to_frame` and `described`.
-
-    Parameters
-    ----------
-    title : str
-    notes : tuple of str
-        What must be said beside it, such as "simulated".
     """
 
     title: str
-    notes: tuple[str, ...]
+    notes: tuple[str, ...]  # what must be said beside it, such as "simulated"
 
     @property
     @abstractmethod
     def size(self) -> tuple[float, float]:
-        """The width and height in inches that it looks right at."""
+        """Width and height in inches."""
 
     @abstractmethod
     def to_frame(self) -> pd.DataFrame:
@@ -83,23 +77,17 @@ class Picture(ABC):
 
     @abstractmethod
     def described(self) -> str:
-        """Return what is to be seen, in a sentence or two, for those who cannot see it."""
+        """Describe the picture in a sentence or two (alternative text)."""
 
     def remarks(self) -> str:
-        """Return the notes as sentences: whoever cannot see them must know that something is simulated or assumed."""
+        """Return the notes as sentences for those who cannot see them: they must know what is simulated or assumed."""
         return " ".join(f"{note[0].upper()}{note[1:].rstrip('.')}." for note in self.notes if note)
 
     @abstractmethod
     def _draw_on(self, ax: Axes) -> None: ...
 
     def draw(self, ax: Axes | None = None) -> Axes:
-        """Draw it; return the axes.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        """
+        """Draw it on the axes, by default those of a new figure, and return them."""
         with styled():
             axes = axes_to_draw_on(ax, self.size)
             self._draw_headed(axes, grows=ax is None)
@@ -121,13 +109,7 @@ class Picture(ABC):
             figure.set_size_inches(wide, high + _HEADING_LINE * max(0, len(lines) - _USUAL_LINES))
 
     def svg(self, name: str) -> str:
-        """Return it as an SVG element that may stand in a page beside others, in the page's own ink.
-
-        Parameters
-        ----------
-        name : str
-            What no other picture of the page is called: letters, digits and hyphens.
-        """
+        """Return an SVG element in the page's own ink; `name` (letters, digits, hyphens) is unique on the page."""
         # letters stay letters, and whoever shows the page has the fonts for them
         with styled({**_ALONE, "svg.hashsalt": name}), _any_letters():
             from matplotlib.figure import Figure
@@ -155,13 +137,7 @@ def _matplotlib() -> ModuleType:
 
 @contextmanager
 def styled(more: Mapping[str, object] | None = None) -> Iterator[None]:
-    """Give pictures their style as long as the context lasts, to one thread at a time.
-
-    Parameters
-    ----------
-    more : mapping, optional
-        Further settings of matplotlib.
-    """
+    """Apply the package's matplotlib style, and `more` settings, within the context; one thread at a time."""
     _matplotlib()
     import matplotlib as mpl
 
@@ -199,14 +175,14 @@ def axes_to_draw_on(ax: Axes | None, size: tuple[float, float] | None = None) ->
 
 @contextmanager
 def _any_letters() -> Iterator[None]:
-    """Do not warn of letters that the installed fonts lack."""
+    """Silence warnings about letters that the installed fonts lack."""
     with catch_warnings():
         filterwarnings("ignore", "Glyph .* missing from font")
         yield
 
 
 def _turn_on_dark_paper(ax: Axes) -> None:
-    """Turn ink white where the figure is dark, as in a style for dark pages, and gaps into its own colour."""
+    """Turn ink white, and gaps into the figure's colour, where the figure is dark."""
     from matplotlib.colors import to_hex, to_rgb, to_rgba_array
 
     figure = ax.get_figure()
@@ -226,7 +202,7 @@ def _turn_on_dark_paper(ax: Axes) -> None:
 
 
 def _letters_above(axes: Axes) -> int:
-    """Return how many letters of a heading have room on a line above axes, to the right of what is at their left."""
+    """Return how many letters of a heading have room on a line above the axes."""
     with _any_letters():  # whoever draws the figure is told of fonts that lack some
         labels = axes.yaxis.get_tightbbox()
     figure, place = axes.get_figure(), axes.get_subplotspec()
@@ -237,34 +213,13 @@ def _letters_above(axes: Axes) -> int:
 
 
 def literal(words: str) -> str:
-    r"""Return words in which matplotlib finds no formula and no end of a line: what it draws are these letters.
-
-    Parameters
-    ----------
-    words : str
-
-    Examples
-    --------
-    >>> print(literal("$5 to $10"))
-    \$5 to \$10
-    """
+    """Return words that matplotlib draws as they are: dollar signs escaped, and blanks for what is not printable."""
     shown = "".join(one if one.isprintable() else " " for one in words)
     return shown.replace("$", r"\$")
 
 
 def label_lines(words: str) -> str:
-    """Return a label on one line, or on two if it is long; what is longer is shortened.
-
-    Parameters
-    ----------
-    words : str
-
-    Examples
-    --------
-    >>> print(label_lines("an answer that nobody would give before they had read it twice"))
-    an answer that nobody would give before
-    they had read it twice
-    """
+    """Wrap a label to one or two lines; what is longer is shortened."""
     return _two_lines(words, LONGEST_LINE)
 
 
@@ -274,17 +229,7 @@ def _two_lines(words: str, letters: int) -> str:
 
 
 def legend_below(ax: Axes, shown: Sequence[Artist], columns: int, below: float = 38) -> None:
-    """Say below the axes what is drawn, where it hides nothing; what is long takes two lines.
-
-    Parameters
-    ----------
-    ax : matplotlib Axes
-    shown : sequence of matplotlib Artist
-        Each with its label, as it was written.
-    columns : int
-    below : float
-        How far below the axes, in points: numbers and the name of an axis need some room.
-    """
+    """Put the legend `below` points under the axes, where it hides nothing; long labels take two lines."""
     from matplotlib.transforms import ScaledTranslation
 
     figure = ax.get_figure()
@@ -309,14 +254,7 @@ def legend_below(ax: Axes, shown: Sequence[Artist], columns: int, below: float =
 
 
 def number_ratios(axis: Axis, low: float, high: float) -> None:
-    """Give a logarithmic axis few ticks, with plain numbers at them.
-
-    Parameters
-    ----------
-    axis : matplotlib Axis
-    low, high : float
-        What it reaches from and to, above 0.
-    """
+    """Give a logarithmic axis from `low` to `high` few ticks, with plain numbers."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < low * 10**_DECADES else (1.0,)))
@@ -326,11 +264,7 @@ def number_ratios(axis: Axis, low: float, high: float) -> None:
 
 
 def plain_number(value: float) -> str:
-    """Return a number as it stands at an axis, without powers of ten as long as it can be read.
-
-    Parameters
-    ----------
-    value : float
+    """Return a number as it stands at an axis, with powers of ten only where it is very long.
 
     Examples
     --------
@@ -341,7 +275,7 @@ def plain_number(value: float) -> str:
 
 
 def _inline(document: str, name: str) -> str:
-    """Return the element in an SVG document, with names of its own and the page's colours."""
+    """Return the SVG element of a document, with ids of its own and the page's colours."""
     element = document[document.index("<svg") :]
     # what is drawn with matplotlib's own names would be that of the first picture of a page
     element = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", element)

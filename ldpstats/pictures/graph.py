@@ -38,59 +38,30 @@ _ALONE = "all edges"
 
 @dataclass(frozen=True, slots=True)
 class DrawnEdge:
-    """An edge as it shall be drawn.
+    """An edge of a network graph."""
 
-    Parameters
-    ----------
-    first, second : str
-        The upper end and the lower one; an arrow leads from the first to the second.
-    strength : float
-        What its width shows; nan where that is not known.
-    arrow : bool
-        Whether its direction is known.
-    undecided : bool
-        Whether it is kept for want of power.
-    confidence : float
-        From 0 to 1; nan where that is not known.
-    kind : str
-        What edges of its colour are, in words.
-    """
-
-    first: str
+    first: str  # upper end; an arrow leads from it
     second: str
-    strength: float = math.nan
-    arrow: bool = False
-    undecided: bool = False
-    confidence: float = math.nan
-    kind: str = _ALONE
+    strength: float = math.nan  # shown as width; nan if unknown
+    arrow: bool = False  # whether its direction is known
+    undecided: bool = False  # whether it is kept for want of power
+    confidence: float = math.nan  # from 0 to 1; nan if unknown
+    kind: str = _ALONE  # what edges of its colour are, in words
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkGraph(Picture):
-    """A network: nodes in rows, with edges between them.
-
-    Parameters
-    ----------
-    title, notes
-        As in `Picture`.
-    nodes : tuple of str
-    edges : tuple of DrawnEdge
-        Without cycles, from their first to their second ends.
-    strength : str
-        What the width of edges shows; its number stands in braces.
-    arrows, plain : str
-        What an edge with an arrow means, and one without.
-    """
+    """A network: nodes in rows, with edges between them."""
 
     nodes: tuple[str, ...]
-    edges: tuple[DrawnEdge, ...]
-    strength: str = "strength {}"
-    arrows: str = "direction known"
-    plain: str = "no direction known"
+    edges: tuple[DrawnEdge, ...]  # without cycles, each from `first` to `second`
+    strength: str = "strength {}"  # what the width shows; its number takes the place of the braces
+    arrows: str = "direction known"  # what an edge with an arrow means
+    plain: str = "no direction known"  # what one without means
 
     @property
     def size(self) -> tuple[float, float]:
-        """The width and height in inches that it looks right at."""
+        """Width and height in inches, with the legend."""
         (wide, high), handles = self._places().size, len(list(self._legend()))
         scale = min(1.0, _LARGEST / max(wide, high, _LEAST))
         across = scale * max(_NARROWEST, wide) + 3 * _MARGIN
@@ -103,7 +74,7 @@ class NetworkGraph(Picture):
         return pd.DataFrame([[getattr(edge, name) for name in names] for edge in self.edges], columns=names)
 
     def described(self) -> str:
-        """Return what is to be seen, in a sentence or two, for those who cannot see it."""
+        """Describe the picture in a sentence or two (alternative text)."""
         joined = {name for edge in self.edges for name in (edge.first, edge.second)}
         alone = [name for name in self.nodes if name not in joined]
         edges = "; ".join(map(self._in_words, self.edges))
@@ -146,11 +117,11 @@ class NetworkGraph(Picture):
             legend_below(ax, handles, self._columns(), below=_BELOW)
 
     def _columns(self) -> int:
-        """Return how many columns the legend has: two where its words are short."""
+        """Return the number of columns of the legend: two where its words are short."""
         return 2 if all(len(str(one.get_label())) <= _SHORT for one in self._legend()) else 1
 
     def _scale(self, ax: Axes) -> float:
-        """Return by how much letters are smaller than usual, so that they stay within their boxes."""
+        """Return the factor by which letters shrink, so that they stay within their boxes."""
         figure, (wide, high) = ax.get_figure(root=True), self._places().size
         shown = self.size if figure is None else tuple(figure.get_size_inches())
         if np.allclose(shown, self.size):
@@ -160,7 +131,7 @@ class NetworkGraph(Picture):
         return float(min(1.0, _OF_AXES * min(room)))
 
     def _lines(self, places: Layered) -> Iterator[list[Point]]:
-        """Yield the points that every edge passes through; where several meet at a box they stand beside each other."""
+        """Yield the points that every edge passes through; where several meet at a box they end beside each other."""
         ways = {(edge.first, edge.second): list(places.ways[edge.first, edge.second]) for edge in self.edges}
         for name in self.nodes:
             away = sorted((way[2][0], key) for key, way in ways.items() if key[0] == name)
@@ -200,7 +171,7 @@ class NetworkGraph(Picture):
         ax.add_patch(line)
 
     def _width(self, edge: DrawnEdge) -> float:
-        """Return the width of an edge: its square is as the strength, as information is as the square of V."""
+        """Return the width of an edge; its square is as the strength, as information is as the square of V."""
         strongest = max((one.strength for one in self.edges if one.strength > 0), default=0.0)
         if math.isnan(edge.strength) or not strongest:
             return _MIDDLE
@@ -211,7 +182,7 @@ class NetworkGraph(Picture):
         return SERIES[kinds.index(kind) % len(SERIES)]
 
     def _legend(self) -> Iterator[Any]:
-        """Yield what stands in the legend: only what is to be seen."""
+        """Yield the entries of the legend: only what the graph has."""
         from matplotlib.lines import Line2D
 
         kinds = list(dict.fromkeys(edge.kind for edge in self.edges))
@@ -234,7 +205,7 @@ class NetworkGraph(Picture):
 
 
 def _box(name: str) -> tuple[float, float]:
-    """Return how wide and high the box of a name is, in inches."""
+    """Return the width and height of the box of a name, in inches."""
     lines = _lines_of(name)
     return max(map(_wide, lines)) + 2 * _INSIDE, len(lines) * _LINE + 2 * _INSIDE
 
@@ -257,7 +228,7 @@ def _of_letter(one: str) -> float:
 
 
 def _ports(wide: float, many: int) -> list[float]:
-    """Return where edges meet the border of a box, from its middle."""
+    """Return where edges meet the border of a box, relative to its middle."""
     room = min(0.16, 0.8 * wide / max(many, 1))
     return [room * (place - (many - 1) / 2) for place in range(many)]
 

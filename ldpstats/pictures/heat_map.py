@@ -27,39 +27,23 @@ _STEPS = 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeatMap(Picture):
-    """A number for every pair of attributes: the lower triangle of a square.
+    """Heat map of a number for every pair of attributes: the lower triangle of a square."""
 
-    Parameters
-    ----------
-    title, notes
-        As in `Picture`.
-    labels : tuple of str
-        The attributes.
-    values : array, shape (attributes, attributes)
-        The numbers, symmetric, from 0 on; nan where there is none.
-    decided : array of bool
-        For which pairs the reports show that there is anything.
-    asked : array of bool
-        Which pairs were asked for: the others are left blank.
-    scale : str
-        What the numbers are.
-    """
-
-    labels: tuple[str, ...]
-    values: NDArray[np.float64]
-    decided: NDArray[np.bool_]
-    asked: NDArray[np.bool_]
-    scale: str
+    labels: tuple[str, ...]  # the attributes
+    values: NDArray[np.float64]  # symmetric, shape (attributes, attributes), from 0 on; nan where there is none
+    decided: NDArray[np.bool_]  # pairs for which the reports show that there is anything
+    asked: NDArray[np.bool_]  # pairs that were asked for; others are left blank
+    scale: str  # what the numbers are
 
     @property
     def size(self) -> tuple[float, float]:
-        """The width and height in inches that it looks right at."""
+        """Width and height in inches."""
         longest = _LETTER * min(max(map(len, self.labels)), _LONGEST)
         side = (_CELL if self._numbered else _SMALL_CELL) * max(len(self.labels) - 1, _SHORTEST)
         return max(side + longest + 1.6, _LEAST_WIDTH), side + longest + 1.1
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the figures that are drawn, a row per pair that was asked for."""
+        """Return a row per pair that was asked for."""
         rows = [
             (self.labels[second], self.labels[first], self.values[first, second], bool(self.decided[first, second]))
             for first, second in self._places
@@ -67,7 +51,7 @@ class HeatMap(Picture):
         return pd.DataFrame(rows, columns=["first", "second", "value", "decided"])
 
     def described(self) -> str:
-        """Return what is to be seen, in a sentence or two, for those who cannot see it."""
+        """Describe the picture in a sentence or two (alternative text)."""
         frame = self.to_frame()
         shown = frame[frame["decided"]].sort_values("value", ascending=False, kind="stable")
         known = shown[shown["value"].notna()].head(_SPOKEN)
@@ -82,7 +66,7 @@ class HeatMap(Picture):
 
     @property
     def _places(self) -> list[tuple[int, int]]:
-        """The pairs that were asked for, as places below the diagonal, a column after the other."""
+        """The pairs that were asked for, as (row, column) below the diagonal, column by column."""
         side = len(self.labels)
         return [(row, column) for column in range(side) for row in range(column + 1, side) if self.asked[row, column]]
 
@@ -116,7 +100,7 @@ class HeatMap(Picture):
         bar.solids.set(rasterized=False, edgecolor="face")
 
     def _draw_cell(self, ax: Axes, place: tuple[int, int], colour: tuple[float, float, float, float] | None) -> None:
-        """Draw a square and its number, striped where nothing is shown, framed where something is, but not how much."""
+        """Draw a square and its number: striped if nothing is shown, framed if something is, but not how much."""
         from matplotlib.colors import to_hex
         from matplotlib.patches import Rectangle
 
@@ -132,7 +116,7 @@ class HeatMap(Picture):
         ax.text(column, row, words, color=ink, ha="center", va="center", fontsize="small")
 
     def _draw_many(self, ax: Axes, colours: Mapping[tuple[int, int], tuple[float, float, float, float] | None]) -> None:
-        """Draw the same squares without numbers and stripes, thousands of them as one."""
+        """Draw the squares without numbers and stripes; thousands of them as one artist."""
         from matplotlib.collections import PolyCollection
 
         corners = _SIDE / 2 * np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]])

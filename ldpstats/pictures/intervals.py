@@ -39,21 +39,13 @@ MOST_LINES = 600
 
 @dataclass(frozen=True, slots=True)
 class DotPlot(Picture):
-    """Rows with labels, from top to bottom, on one scale.
-
-    Parameters
-    ----------
-    title, notes
-        As in `Picture`.
-    labels : tuple of str
-        What each row is of.
-    """
+    """Rows with labels, from top to bottom, on one scale."""
 
     labels: tuple[str, ...]
 
     @property
     def size(self) -> tuple[float, float]:
-        """The width and height in inches that it looks right at."""
+        """Width and height in inches."""
         lines = len(self.labels) + len(self._headings)
         line = _CROWDED if lines > _MANY else _LINE
         if any(len(one) > LONGEST_LINE for one in self.labels):
@@ -67,7 +59,7 @@ class DotPlot(Picture):
 
     @property
     def _headings(self) -> dict[int, str]:
-        """What stands above some of the rows."""
+        """Headings, by the row that they stand above."""
         return {}
 
     @property
@@ -92,53 +84,33 @@ class DotPlot(Picture):
 
 @dataclass(frozen=True, slots=True)
 class Intervals(DotPlot):
-    """Estimates with their intervals: proportions, effects (a forest plot), and bounds.
+    """Estimates with confidence intervals: proportions, effects (a forest plot), and bounds.
 
     An end that is infinite, or far beyond all others, is an arrow at the border of the picture.
-
-    Parameters
-    ----------
-    title, notes, labels
-        As in `DotPlot`.
-    estimates, lower, upper : tuple of float
-        nan where there is none.
-    scale : str
-        What they measure.
-    reference : float, optional
-        Where nothing is different: 0 or 1. Intervals that hold it are grey.
-    logarithmic : bool
-        Whether the scale is one of ratios.
-    inner_lower, inner_upper : tuple of float
-        Intervals inside these, if there are any; they are drawn thick, and the others thin.
-    groups : tuple of str
-        What each line belongs to, if to anything: a heading stands above the first one of each.
-    others : tuple of float
-        Figures from elsewhere, hollow beside the estimates, if there are any; nan where there is none.
-    words : pair of str
-        What the others are, and what the estimates are.
     """
 
+    # in estimates and ends, nan where there is none
     estimates: tuple[float, ...]
     lower: tuple[float, ...]
     upper: tuple[float, ...]
-    scale: str
-    reference: float | None = None
-    logarithmic: bool = False
-    inner_lower: tuple[float, ...] = ()
+    scale: str  # what they measure
+    reference: float | None = None  # no effect, 0 or 1: intervals that hold it are grey
+    logarithmic: bool = False  # whether the scale is one of ratios
+    inner_lower: tuple[float, ...] = ()  # intervals inside the others, if any, drawn thick
     inner_upper: tuple[float, ...] = ()
-    groups: tuple[str, ...] = ()
-    others: tuple[float, ...] = ()
-    words: tuple[str, str] = ("", "")
+    groups: tuple[str, ...] = ()  # of each line: headings stand above the first of each
+    others: tuple[float, ...] = ()  # hollow marks beside the estimates; nan where there is none
+    words: tuple[str, str] = ("", "")  # what the others are, and what the estimates are
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the figures that are drawn."""
+        """Return a row per line."""
         columns = {"estimate": self.estimates, "lower": self.lower, "upper": self.upper}
         inner = {"inner_lower": self.inner_lower, "inner_upper": self.inner_upper} if self.inner_lower else {}
         groups = {"group": self.groups} if self.groups else {}
         return pd.DataFrame({**groups, "label": self.labels, **columns, **inner})
 
     def described(self) -> str:
-        """Return what is to be seen, in a sentence or two, for those who cannot see it."""
+        """Describe the picture in a sentence or two (alternative text)."""
         labels = [f"{group}: {one}" for group, one in zip(self.groups, self.labels, strict=True)] if self.groups else []
         rows = [*zip(labels or self.labels, self.estimates, self.lower, self.upper, strict=True)]
         said = [_spoken(*row) for row in rows[:_SPOKEN]]
@@ -182,7 +154,7 @@ class Intervals(DotPlot):
             legend_below(ax, [grey], 1)
 
     def _draw_others(self, ax: Axes) -> None:
-        """Draw a hollow mark on each line, and say below what is what."""
+        """Draw a hollow mark on each line, and explain the marks below."""
         from matplotlib.lines import Line2D
 
         hollow: Any = {"marker": "D", "linestyle": "", "markerfacecolor": "none", "color": VERMILLION}
@@ -204,7 +176,7 @@ class Intervals(DotPlot):
                     ax.plot([end], [place], marker=arrow, markersize=6, color=colour, clip_on=False)
 
     def _window(self) -> tuple[float, float]:
-        """Return where the scale begins and ends: by the estimates, and intervals of an ordinary width around them."""
+        """Return the limits of the scale: by the estimates, and intervals of an ordinary width around them."""
         drawn = (self.estimates, self.lower, self.upper, self.inner_lower, self.inner_upper)
         reference = () if self.reference is None else (self.reference,)
         estimates, lower, upper, *inner, fixed = map(self._on_the_scale, (*drawn, reference))
@@ -239,14 +211,14 @@ class Intervals(DotPlot):
 
 @dataclass(frozen=True, slots=True)
 class ModelFit(Intervals):
-    """Estimated proportions with their intervals, and beside them, as `others`, what a model or hypothesis expects."""
+    """Estimated proportions with intervals, and as `others` those expected under a model or hypothesis."""
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the figures that are drawn."""
+        """Return a row per line."""
         return Intervals.to_frame(self).assign(expected=self.others)
 
     def described(self) -> str:
-        """Return what is to be seen, in a sentence or two, for those who cannot see it."""
+        """Describe the picture in a sentence or two (alternative text)."""
         frame = self.to_frame()
         outside = frame[(frame["expected"] < frame["lower"]) | (frame["expected"] > frame["upper"])]
         apart = ", ".join(map(str, outside["label"].head(_COMPARED)))
@@ -256,36 +228,29 @@ class ModelFit(Intervals):
 
 @dataclass(frozen=True, slots=True)
 class RawAndPrivate(DotPlot):
-    """Figures of the raw data, and their estimates from private reports with intervals; if they are many, as a cloud.
+    """Raw figures beside private estimates with intervals; as a scatter plot if they are many.
 
-    Parameters
-    ----------
-    title, notes, labels
-        As in `DotPlot`; notes say that reports are simulated, or nobody could know the raw figures.
-    raw, private, lower, upper : tuple of float
-        nan where there is none.
-    scale : str
-        What they measure.
+    Notes say that reports are simulated, or nobody could know the raw figures. nan where there is none.
     """
 
     raw: tuple[float, ...]
     private: tuple[float, ...]
     lower: tuple[float, ...]
     upper: tuple[float, ...]
-    scale: str
+    scale: str  # what they measure
 
     @property
     def size(self) -> tuple[float, float]:
-        """The width and height in inches that it looks right at."""
+        """Width and height in inches."""
         return (_WIDE, 5.6 + 0.2 * len(self.notes)) if len(self.labels) > _MANY else self._lines.size
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the figures that are drawn."""
+        """Return a row per figure."""
         columns = {"raw": self.raw, "private": self.private, "lower": self.lower, "upper": self.upper}
         return pd.DataFrame({"label": self.labels, **columns})
 
     def described(self) -> str:
-        """Return what is to be seen, in a sentence or two, for those who cannot see it."""
+        """Describe the picture in a sentence or two (alternative text)."""
         frame, (held, missed) = self.to_frame(), self._held()
         frame = frame.assign(far=(frame["raw"] - frame["private"]).abs())
         known = frame[np.isfinite(frame["far"])].sort_values("far", ascending=False, kind="stable")
@@ -297,7 +262,7 @@ class RawAndPrivate(DotPlot):
         )
 
     def _held(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Say whose interval holds what the raw data show, and whose does not; some may have none."""
+        """Return masks: whose interval covers the raw figure, and whose does not; some have no interval."""
         raw, lower, upper = (np.array(one, dtype=float) for one in (self.raw, self.lower, self.upper))
         return (lower <= raw) & (raw <= upper), (raw < lower) | (raw > upper)
 
@@ -334,25 +299,14 @@ class RawAndPrivate(DotPlot):
 
 @dataclass(frozen=True, slots=True)
 class BeforeAfter(DotPlot):
-    """What several tables say of the same proportion, and what they say once they agree.
+    """What several tables say of the same proportion, and what they say once they agree."""
 
-    Parameters
-    ----------
-    title, notes, labels
-        As in `DotPlot`.
-    before : tuple of tuple of float
-        What was said of it, by each of those who say something.
-    after : tuple of float
-    scale : str
-        What is measured.
-    """
-
-    before: tuple[tuple[float, ...], ...]
+    before: tuple[tuple[float, ...], ...]  # of each label, one number per table that says something
     after: tuple[float, ...]
-    scale: str
+    scale: str  # what is measured
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the figures that are drawn: a row for every value before."""
+        """Return a row per value before."""
         rows = [
             (label, value, after)
             for label, values, after in zip(self.labels, self.before, self.after, strict=True)
@@ -361,7 +315,7 @@ class BeforeAfter(DotPlot):
         return pd.DataFrame(rows, columns=["label", "before", "after"])
 
     def described(self) -> str:
-        """Return what is to be seen, in a sentence or two, for those who cannot see it."""
+        """Describe the picture in a sentence or two (alternative text)."""
         widest = sorted(zip(self.before, self.labels, self.after, strict=True), key=lambda row: -np.ptp(row[0]))
         shown = "; ".join(
             f"{label} from {min(values):.3g} to {max(values):.3g}, then {after:.3g}"
@@ -388,35 +342,23 @@ class BeforeAfter(DotPlot):
 
 @dataclass(frozen=True, slots=True)
 class Ranking(DotPlot):
-    """A point for each of several things, the best on top, with its number beside it.
+    """A point for each of several things, the best on top, with its number beside it."""
 
-    Parameters
-    ----------
-    title, notes, labels
-        As in `DotPlot`.
-    values : tuple of float
-        Infinite where no number is enough.
-    scale : str
-        What they measure.
-    logarithmic : bool
-        Whether ratios matter, and not differences.
-    """
-
-    values: tuple[float, ...]
-    scale: str
-    logarithmic: bool = False
+    values: tuple[float, ...]  # infinite where no number is enough
+    scale: str  # what they measure
+    logarithmic: bool = False  # whether ratios matter, not differences
 
     @property
     def size(self) -> tuple[float, float]:
-        """The width and height in inches that it looks right at."""
+        """Width and height in inches."""
         return _WIDE, 1.2 + _LINE * max(len(self.labels), 2)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the figures that are drawn."""
+        """Return a row per point."""
         return pd.DataFrame({"label": self.labels, "value": self.values})
 
     def described(self) -> str:
-        """Return what is to be seen, in a sentence or two, for those who cannot see it."""
+        """Describe the picture in a sentence or two (alternative text)."""
         shown = [f"{label} {_ranked(value)}" for label, value in zip(self.labels, self.values, strict=True)]
         more = [f"and {len(shown) - _SPOKEN} more"] if len(shown) > _SPOKEN else []
         return f"{self.title}: {self.scale}. {'; '.join([*shown[:_SPOKEN], *more])}."
@@ -434,7 +376,7 @@ class Ranking(DotPlot):
         self._name_axes(ax, f"{self.scale}, logarithmic" if self.logarithmic else self.scale)
 
     def _window(self) -> tuple[float, float]:
-        """Return where the scale begins and ends, with room for the numbers."""
+        """Return the limits of the scale, with room for the numbers."""
         known = [value for value in self.values if np.isfinite(value)] or [1.0]
         if not self.logarithmic:
             return 0.0, max(known) * (1 + _BESIDE) or 1.0

@@ -36,25 +36,15 @@ _PAGE = 9.0
 
 @dataclass(frozen=True, slots=True)
 class Layered:
-    """Where nodes are, and which way edges go.
+    """A layered layout of a directed graph."""
 
-    Parameters
-    ----------
-    centres : mapping of str to (float, float)
-        Of every node's box.
-    ways : mapping of (str, str) to tuple of (float, float)
-        The points that an edge passes through, from the centre of its first node down to that of its second. Through
-        rows it goes straight down, so that all its curves are between them.
-    size : (float, float)
-        Width and height of all of it; both start at 0.
-    """
-
-    centres: Mapping[str, Point]
+    centres: Mapping[str, Point]  # of the nodes' boxes
+    # points from the centre of the first node down to the second; straight down within rows, curves are between
     ways: Mapping[Edge, tuple[Point, ...]]
-    size: Size
+    size: Size  # width and height; both start at 0
 
     def moved(self, right: float, up: float) -> Layered:
-        """Return the same elsewhere."""
+        """Return the layout shifted."""
         centres = {name: (x + right, y + up) for name, (x, y) in self.centres.items()}
         ways = {edge: tuple((x + right, y + up) for x, y in way) for edge, way in self.ways.items()}
         return Layered(centres, ways, self.size)
@@ -62,23 +52,11 @@ class Layered:
 
 @lru_cache(maxsize=32)
 def layered(boxes: tuple[tuple[str, Size], ...], edges: tuple[Edge, ...]) -> Layered:
-    """Place the nodes of a directed graph without cycles, each above those that it leads to.
+    """Lay out a directed acyclic graph in layers, each node above those that it leads to.
 
-    This is the method of Sugiyama, Tagawa & Toda (1981): rows such that edges are short, an order in every row with
-    few crossings, and places near those of neighbours. It depends on nothing but the graph: nodes and edges may come
-    in any order. Parts that nothing joins are placed beside each other, single nodes last.
-
-    Parameters
-    ----------
-    boxes : tuple of (str, (float, float))
-        Nodes, and how wide and high their boxes are, in inches.
-    edges : tuple of (str, str)
-
-    Examples
-    --------
-    >>> found = layered((("a", (1.0, 0.2)), ("b", (1.0, 0.2)), ("c", (1.0, 0.2))), (("a", "b"), ("a", "c")))
-    >>> {name: (round(x, 2), round(y, 2)) for name, (x, y) in found.centres.items()}
-    {'a': (1.11, 0.8), 'b': (0.5, 0.1), 'c': (1.72, 0.1)}
+    Method of Sugiyama, Tagawa & Toda (1981): rows such that edges are short, an order in every row with few crossings,
+    and places near those of neighbours. The result does not depend on the order of nodes and edges. Components are
+    placed beside each other, single nodes last. `boxes` are nodes with the width and height of their boxes, in inches.
     """
     from networkx import DiGraph, weakly_connected_components
 
@@ -91,18 +69,7 @@ def layered(boxes: tuple[tuple[str, Size], ...], edges: tuple[Edge, ...]) -> Lay
 
 
 def outward(nodes: Iterable[str], edges: Iterable[Edge]) -> tuple[Edge, ...]:
-    """Direct edges that have no direction, so that they lead away from the best connected node of every part.
-
-    Parameters
-    ----------
-    nodes : iterable of str
-    edges : iterable of (str, str)
-
-    Examples
-    --------
-    >>> outward("abcd", [("a", "b"), ("b", "c"), ("c", "d")])
-    (('b', 'a'), ('b', 'c'), ('c', 'd'))
-    """
+    """Direct undirected edges away from the best connected node of every component."""
     from networkx import Graph, bfs_tree, connected_components
 
     graph: Graph[str] = Graph()
@@ -118,7 +85,7 @@ def outward(nodes: Iterable[str], edges: Iterable[Edge]) -> tuple[Edge, ...]:
 
 
 def _part(graph: DiGraph[str], sizes: Mapping[str, Size]) -> Layered:
-    """Place nodes that edges join."""
+    """Lay out one component."""
     row = _narrowed(_rows(graph), graph, {name: size[0] for name, size in sizes.items()})
     paths = {(one, other): _path((one, other), row) for one, other in sorted(graph.edges)}
     joined = [pair for path in paths.values() for pair in pairwise(path)]
@@ -149,7 +116,7 @@ def _way(spans: Sequence[tuple[float, float, float]]) -> tuple[Point, ...]:
 
 
 def _rows(graph: DiGraph[str]) -> dict[str, int]:
-    """Give every node a row below those of its parents, so that edges are as short as can be together."""
+    """Assign every node a row below its parents, so that the total length of edges is least."""
     from scipy.optimize import linprog
     from scipy.sparse import coo_array
 
@@ -169,7 +136,7 @@ def _rows(graph: DiGraph[str]) -> dict[str, int]:
 
 
 def _narrowed(row: Mapping[str, int], graph: DiGraph[str], widths: Mapping[str, float]) -> dict[str, int]:
-    """Move nodes that lead nowhere down from rows that are wider than a page; those that stay are spread evenly."""
+    """Move childless nodes down from rows that are wider than a page; those that stay are spread evenly."""
     found, place = dict(row), 0
     while place <= max(found.values()):
         own = [name for name in sorted(found) if found[name] == place]
@@ -190,7 +157,7 @@ def _path(edge: Edge, row: Mapping[str, int]) -> list[_Stop]:
 
 
 def _ordered(row: Mapping[str, int], paths: Mapping[Edge, Sequence[_Stop]]) -> _Order:
-    """Order every row so that few edges cross: each stop at the mean place of its neighbours, up and down in turn."""
+    """Order rows to reduce crossings: sort by the mean place of neighbours (barycentres), down and up in turn."""
     stops = dict.fromkeys([*row, *(stop for path in paths.values() for stop in path)])
     # where an edge passes through stands like the node that it leads to
     ranked = sorted(stops, key=lambda stop: (stop, "") if isinstance(stop, str) else (stop[0][1], stop[0][0]))
@@ -216,7 +183,7 @@ def _neighbours(stops: Iterable[_Stop], paths: Mapping[Edge, Sequence[_Stop]], s
 
 
 def _swept(order: _Order, near: _Near, step: int) -> _Order:
-    """Order the rows one after another by the mean places of neighbours in the row before, down (1) or up (-1)."""
+    """Sort the rows one after another by the mean places of neighbours in the row before, down (1) or up (-1)."""
     found = order[::step]
     for number in range(1, len(found)):
         found[number] = _by_neighbours(found[number], found[number - 1], near)
@@ -233,7 +200,7 @@ def _by_neighbours(own: list[_Stop], beside: list[_Stop], near: _Near) -> list[_
 
 
 def _swapped(order: _Order, *sides: _Near) -> _Order:
-    """Swap neighbours of a row wherever that saves crossings."""
+    """Swap adjacent stops of a row wherever that saves crossings."""
     swapped = [list(own) for own in order]
     for place, own in enumerate(swapped):
         beside = {
@@ -305,7 +272,7 @@ def _gaps(own: Sequence[_Stop], widths: Mapping[_Stop, float]) -> NDArray[np.flo
 
 
 def _packed(parts: Sequence[Layered]) -> Layered:
-    """Put parts beside each other, and below where a row is full."""
+    """Put components beside each other, in a new row where one is full."""
     width = max([_PAGE, *(part.size[0] for part in parts)])
     shelves: list[list[Layered]] = []
     room = 0.0

@@ -22,55 +22,28 @@ _ACROSS, _HANDLE = 84, 9
 
 @dataclass(frozen=True, slots=True)
 class Lines(Picture):
-    """One line or several over the same numbers.
+    """One line or several over the same numbers."""
 
-    Parameters
-    ----------
-    title, notes
-        As in `Picture`.
-    x : tuple of float
-        Where every line is known.
-    series : mapping from str to tuple of float
-        The lines by name, in the order of the legend; nan where one is not known.
-    across, up : str
-        What the axes measure.
-    lower, upper : mapping from str to tuple of float
-        The ends of a line's band, where it has one.
-    marks : mapping from str to float
-        Vertical rules by what they say.
-    levels : mapping from str to float
-        Horizontal ones.
-    logarithmic : pair of bool
-        Whether the axis across, and that going up, is one of ratios.
-    whole : bool
-        Whether what is across comes in whole numbers only.
-
-    Examples
-    --------
-    >>> lines = Lines("Growth", (), (1.0, 2.0), {"a": (1.0, 4.0)}, "years", "height", levels={"enough": 3.0})
-    >>> print(lines.described())
-    Growth: height over years from 1 to 2. a: from 1 to 4. Marked: enough 3.
-    """
-
-    x: tuple[float, ...]
-    series: Mapping[str, tuple[float, ...]]
-    across: str
-    up: str
+    x: tuple[float, ...]  # where every line is known
+    series: Mapping[str, tuple[float, ...]]  # the lines by name, in the order of the legend; nan leaves a gap
+    across: str  # what the axis across measures
+    up: str  # and the one going up
+    # ends of the band of a line, by name; not all need one
     lower: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     upper: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    marks: Mapping[str, float] = field(default_factory=dict)
-    levels: Mapping[str, float] = field(default_factory=dict)
-    logarithmic: tuple[bool, bool] = (False, False)
-    whole: bool = False
+    marks: Mapping[str, float] = field(default_factory=dict)  # vertical rules, by label
+    levels: Mapping[str, float] = field(default_factory=dict)  # horizontal ones
+    logarithmic: tuple[bool, bool] = (False, False)  # the axis across, and the one going up
+    whole: bool = False  # whether x comes in whole numbers only
 
     @property
     def size(self) -> tuple[float, float]:
-        """The width and height in inches that it looks right at."""
+        """Width and height in inches."""
         rows = -(-len(self.series) // self._legend_columns) if len(self.series) > 1 else 0
         return 6.4, 3.6 + _LEGEND_LINE * rows
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the figures that are drawn, a row for each point of each line."""
+        """Return a row for each point of each line."""
         nothing = (np.nan,) * len(self.x)
         rows = [
             (name, *point)
@@ -80,7 +53,7 @@ class Lines(Picture):
         return pd.DataFrame(rows, columns=["line", "x", "y", "lower", "upper"])
 
     def described(self) -> str:
-        """Return what is to be seen, in a sentence or two, for those who cannot see it."""
+        """Describe the picture in a sentence or two (alternative text)."""
         known = {name: [value for value in line if np.isfinite(value)] for name, line in self.series.items()}
         ends = [
             f"{name}: from {line[0]:.3g} to {line[-1]:.3g}" if line else f"{name}: —" for name, line in known.items()
@@ -139,6 +112,6 @@ class Lines(Picture):
 
 
 def _finite(line: tuple[float, ...]) -> np.ndarray:
-    """Return a line with gaps where there is no number."""
+    """Return a line with nan for infinite numbers, which leaves gaps."""
     values = np.array(line, dtype=float)
     return np.where(np.isfinite(values), values, np.nan)

@@ -32,48 +32,28 @@ _MOST_SPOKEN = 4
 
 @dataclass(frozen=True, slots=True)
 class Mosaic(Picture):
-    """Tiles whose widths are shares of one attribute, and heights those of another within it (Hartigan & Kleiner 1981).
+    """Mosaic plot: widths are shares of one attribute, heights those of another within it (Hartigan & Kleiner 1981)."""
 
-    Parameters
-    ----------
-    title, notes
-        As in `Picture`.
-    names : pair of str
-        The attribute across, and the one that goes down.
-    across, down : tuple of str
-        Their categories.
-    widths : tuple of float
-        The shares of those across; negative ones have no width.
-    shares : tuple of tuples of float
-        For each of these, the shares of those down within it; negative ones have no height. Every tile has its own
-        category beside it: in full at the first column; shortened, or as a number, at all others.
-    residuals : tuple of tuples of float
-        How far each is from independence; nan if that is not known.
-    possibly_none : tuple of tuples of bool
-        Whose own interval holds zero.
-    quantile : float
-        How far a residual that says nothing may be from zero.
-    """
-
-    names: tuple[str, str]
-    across: tuple[str, ...]
+    names: tuple[str, str]  # the attribute across, and the one down
+    across: tuple[str, ...]  # its categories
     down: tuple[str, ...]
-    widths: tuple[float, ...]
+    widths: tuple[float, ...]  # shares of those across; negative ones have no width
+    # of those down within each of those across; negative ones have no height
     shares: tuple[tuple[float, ...], ...]
-    residuals: tuple[tuple[float, ...], ...]
-    possibly_none: tuple[tuple[bool, ...], ...]
-    quantile: float = 1.96
+    residuals: tuple[tuple[float, ...], ...]  # from independence; nan if unknown
+    possibly_none: tuple[tuple[bool, ...], ...]  # tiles whose interval holds zero
+    quantile: float = 1.96  # of the residuals under independence; beyond it shades are stronger
 
     @property
     def size(self) -> tuple[float, float]:
-        """The width and height in inches that it looks right at."""
+        """Width and height in inches."""
         (wide, high), (more, above) = self._area, _AROUND
         beside = _LARGER * min(max(map(len, self.down)), LONGEST_LINE)
         below = _LETTER * self._longest_across if self._is_turned else 0.0
         return wide + more + beside, high + above + below + _ROOM * self._lines_of_legend
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the figures that are drawn, a row for each tile."""
+        """Return a row per tile."""
         rows = [
             (column, row, *figures)
             for column, width, *rest in zip(
@@ -87,7 +67,7 @@ class Mosaic(Picture):
         )
 
     def described(self) -> str:
-        """Return what is to be seen, in a sentence or two, for those who cannot see it."""
+        """Describe the picture in a sentence or two (alternative text)."""
         frame = self.to_frame()
         said = [f"{self.title}: a mosaic of {len(frame)} tiles"]
         for word, sign in (("More", 1), ("Fewer", -1)):
@@ -100,13 +80,13 @@ class Mosaic(Picture):
 
     @property
     def _area(self) -> tuple[float, float]:
-        """How many inches wide and high all tiles together are."""
+        """Width and height of all tiles together, in inches."""
         between = (len(self.across) - 1) * self._strip
         return max(_WIDE, _ROOM * len(self.across)) + between, max(_HIGH, _ROOM * len(self.down))
 
     @property
     def _keys(self) -> tuple[str, ...]:
-        """The categories that go down, as they stand between columns: numbers where too few letters have room."""
+        """Names of tiles between columns: shortened categories, or numbers where too few letters have room."""
         columns = max(len(self.across) - 1, 1)
         letters = min(int((_BESIDE / columns - 2 * _LEADER) / _LARGER), _LONGEST)
         fitting = max(map(len, self.down)) <= letters or letters >= _SHORTEST
@@ -114,7 +94,7 @@ class Mosaic(Picture):
 
     @property
     def _strip(self) -> float:
-        """How many inches the names before a column take."""
+        """Width of the names before a column, in inches."""
         return _LARGER * max(map(len, self._keys)) + 3 * _LEADER if 1 < len(self.across) <= _MOST_BESIDE else 0.0
 
     @property
@@ -123,7 +103,7 @@ class Mosaic(Picture):
 
     @property
     def _is_turned(self) -> bool:
-        """Whether labels across have too little room beside each other."""
+        """Whether labels across are turned, since they have too little room beside each other."""
         return sum(min(len(one), _LONGEST) + 2 for one in self.across) * _LETTER > self._area[0]
 
     @property
@@ -222,7 +202,7 @@ class Mosaic(Picture):
             ax.text(end, place, literal(self._keys[row]), ha="right", va="center", fontsize="small")
 
     def _explain(self, ax: Axes) -> None:
-        """Say below the tiles what their shades and borders are."""
+        """Explain shades and borders below the tiles."""
         from matplotlib.patches import Patch
 
         shown = Shading(self.quantile).legend(self._shown_residuals)
@@ -233,20 +213,7 @@ class Mosaic(Picture):
 
 
 def spread(centres: NDArray[np.float64], lengths: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return where labels stand so that none covers the next: near the centres, between 0 and 1 as far as they fit.
-
-    Parameters
-    ----------
-    centres : array
-        Where they would stand, in ascending order.
-    lengths : array
-        How long they are.
-
-    Examples
-    --------
-    >>> spread(np.array([0.1, 0.5, 0.55, 1.0]), np.full(4, 0.2))
-    array([0.1  , 0.425, 0.625, 0.9  ])
-    """
+    """Place labels (ascending centres, between 0 and 1) near their centres, as far as they fit without overlap."""
     from scipy.optimize import isotonic_regression
 
     # without the lengths before each of them, places that keep apart are places in ascending order
@@ -257,12 +224,12 @@ def spread(centres: NDArray[np.float64], lengths: NDArray[np.float64]) -> NDArra
 
 
 def _is_moved(places: NDArray[np.float64], centres: NDArray[np.float64], inches: float) -> bool:
-    """Say whether some label stands so far from what it names that a line must lead there."""
+    """Say whether some label stands so far from its tile that leader lines are needed."""
     return bool((np.abs(places - centres) * inches).max() > _LINE / 2)
 
 
 def _lead(axis: Axis, ends: NDArray[np.float64], across: tuple[float, float]) -> None:
-    """Draw a line from every label to what it names."""
+    """Draw a leader line from every label to its tile."""
     for one in ends:
         pair = (one, across) if axis is axis.axes.xaxis else (across, one)
         axis.axes.plot(*pair, color=INK, linewidth=0.5, clip_on=False)
@@ -270,7 +237,7 @@ def _lead(axis: Axis, ends: NDArray[np.float64], across: tuple[float, float]) ->
 
 
 def _of_one(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return what is drawn of shares: those above zero, together one."""
+    """Scale the shares above zero to one in all; the others are not drawn."""
     drawn = np.nan_to_num(np.maximum(values, 0))
     total = drawn.sum()
     return drawn / total if total > 0 else drawn
@@ -294,7 +261,7 @@ def _numbers(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _told_apart(names: tuple[str, ...], most: int) -> tuple[str, ...]:
-    """Return names of so many letters at most: without their ends, or else their middles, or else numbers."""
+    """Shorten names to `most` letters that still differ: cut at the end, else in the middle; else number them."""
     end, tail = most - 1, (most - 1) // 2
     for kept in (0, tail):
         found = tuple(one if len(one) <= most else f"{one[: end - kept]}…{one[len(one) - kept :]}" for one in names)

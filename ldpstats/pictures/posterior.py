@@ -24,35 +24,21 @@ _LARGEST_EXPONENT = 700
 
 @dataclass(frozen=True, slots=True)
 class Posterior(Picture):
-    """The most that reports can move a suspicion, such as that someone has taken a drug.
+    """The most that reports can move a suspicion, such as that someone has taken a drug: prior and posterior.
 
     At a level ε odds become at most e^ε times, and at least e^-ε times, what they were before.
-
-    Parameters
-    ----------
-    title, notes
-        As in `Picture`.
-    levels : mapping from str to float
-        Levels that are guaranteed, by what they are about; the first is that of all that is sent.
-    others : mapping from str to float
-        Levels that are not guaranteed; they are drawn as dashed lines.
-
-    Examples
-    --------
-    >>> print(Posterior("A suspicion", (), {"epsilon = 1": 1.0}).described())
-    A suspicion. epsilon = 1: a suspicion of 10 % becomes 3.93 % to 23.2 %, one of 50 % becomes 26.9 % to 73.1 %.
     """
 
-    levels: Mapping[str, float]
-    others: Mapping[str, float] = field(default_factory=dict)
+    levels: Mapping[str, float]  # guaranteed ones, by label; the first is that of all that is sent
+    others: Mapping[str, float] = field(default_factory=dict)  # not guaranteed: dashed
 
     @property
     def size(self) -> tuple[float, float]:
-        """The width and height in inches that it looks right at."""
+        """Width and height in inches."""
         return 5.2, 5.0 + 0.2 * (len(self.levels) + len(self.others)) + 0.2 * len(self.notes)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the figures that are drawn: for each level, every suspicion, and between what it can then be."""
+        """Return a row for each level and prior, with the least and largest posterior."""
         priors, all_levels = np.linspace(0, 1, _PRIORS), {**self.levels, **self.others}
         parts = [
             pd.DataFrame({"level": name, "before": priors, "least": least, "most": most})
@@ -62,7 +48,7 @@ class Posterior(Picture):
         return pd.concat(parts, ignore_index=True)
 
     def described(self) -> str:
-        """Return what is to be seen, in a sentence or two, for those who cannot see it."""
+        """Describe the picture in a sentence or two (alternative text)."""
         told = [f"{name}: {', '.join(self._said(level))}." for name, level in {**self.levels, **self.others}.items()]
         return " ".join([f"{self.title}.", *told])
 
@@ -96,7 +82,7 @@ class Posterior(Picture):
         legend_below(ax, drawn, 1)
 
     def _draw_examples(self, ax: Axes) -> None:
-        """Say of a few suspicions, at the first level, what they become at most."""
+        """Say what a few suspicions become at most, at the first level."""
         level = next(iter(self.levels.values()))
         if not np.isfinite(level):
             return
@@ -109,7 +95,7 @@ class Posterior(Picture):
 
 
 def _after(before: NDArray[np.float64], level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the least and the largest probability that reports at a level leave of each that there was before."""
+    """Return the least and the largest posterior that reports at a level leave of each prior."""
     if level > _LARGEST_EXPONENT:
         return np.where(before < 1, 0.0, 1.0), np.where(before > 0, 1.0, 0.0)
     ratio = np.exp(level)

@@ -27,59 +27,27 @@ _MIDDLE = 2
 
 @dataclass(frozen=True, slots=True)
 class Shading:
-    """Shades by residuals: pale and hatched up to a quantile, stronger beyond it, and strongest beyond twice of it.
+    """Shades by residuals: pale and hatched up to the quantile, stronger beyond it, strongest beyond twice of it."""
 
-    Parameters
-    ----------
-    quantile : float
-        How far a residual that says nothing may be from zero.
-
-    Examples
-    --------
-    >>> shading = Shading(1.96)
-    >>> [shading.level(one) for one in (-5.0, -2.0, 1.0, 3.0, 4.0)]
-    [0, 1, 2, 3, 4]
-    """
-
-    quantile: float
+    quantile: float  # of residuals under independence
 
     def level(self, residual: float) -> int | None:
-        """Return which of the five shades a residual has; None, if there is none.
-
-        Parameters
-        ----------
-        residual : float
-        """
+        """Return the shade of a residual: 0 (far below) to 4 (far above), None for nan."""
         if math.isnan(residual):
             return None
         beyond = (abs(residual) > self.quantile) + (abs(residual) > 2 * self.quantile)
         return _MIDDLE + (beyond if residual > 0 else -beyond)
 
     def colour(self, residual: float) -> str:
-        """Return the colour of a residual.
-
-        Parameters
-        ----------
-        residual : float
-        """
+        """Return the colour of a residual's shade."""
         return _colour(self.level(residual))
 
     def area(self, residual: float) -> dict[str, Any]:
-        """Return what an area of this residual is drawn with.
-
-        Parameters
-        ----------
-        residual : float
-        """
+        """Return matplotlib's settings for an area of this residual."""
         return _area(self.level(residual))
 
     def legend(self, residuals: list[float]) -> list[Patch]:
-        """Return a patch, with its words, for every shade that these residuals have.
-
-        Parameters
-        ----------
-        residuals : list of float
-        """
+        """Return a patch with its words for every shade that these residuals have."""
         from matplotlib.patches import Patch
 
         levels = {self.level(one) for one in residuals}
@@ -100,17 +68,7 @@ class Shading:
 
 
 def ink_on(colour: str) -> str:
-    """Return the colour of words that are read on a colour.
-
-    Parameters
-    ----------
-    colour : str
-
-    Examples
-    --------
-    >>> ink_on("#f7f7f7"), ink_on("#2d004b")
-    ('#000000', '#ffffff')
-    """
+    """Return black or white, whichever is easier to read on a colour."""
     parts = (int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5))
     linear = (one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in parts)
     return _LIGHT if sum(map(operator.mul, _LUMINANCE, linear)) < _EVEN else _DARK

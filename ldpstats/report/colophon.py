@@ -13,12 +13,7 @@ from ldpstats.report.studied_tables import StudiedTables
 
 
 def colophon(studied: StudiedTables) -> Section:
-    """Name the reports and the programs, so that the page can be made again.
-
-    Parameters
-    ----------
-    studied : StudiedTables
-    """
+    """Section that names the reports and the programs, so that the page can be made again."""
     programs = ("ldpstats", "numpy", "scipy", "pandas", "statsmodels", *(["matplotlib"] if can_draw() else []))
     facts = {
         "Programs": ", ".join(

@@ -11,98 +11,51 @@ from ldpstats.presentation import Panel, Summary
 
 @dataclass(frozen=True, slots=True)
 class Warned:
-    """A sentence that must not be overlooked.
-
-    Parameters
-    ----------
-    words : str
-    """
+    """A sentence that must not be overlooked."""
 
     words: str
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """Sentences below each other.
-
-    Parameters
-    ----------
-    items : tuple of str
-    """
+    """Sentences below each other."""
 
     items: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A table.
-
-    Parameters
-    ----------
-    panel : Panel
-        Its title stands above it.
-    links : tuple of str
-        What each row leads to, by name; empty where it leads nowhere.
-    """
+    """A table, with its title above."""
 
     panel: Panel
-    links: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()  # name of the part that each row leads to; empty where it leads nowhere
 
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A picture, in words for those who cannot see it.
-
-    Parameters
-    ----------
-    picture : Picture
-    name : str
-        What nothing else in the page is called.
-    parts : tuple of parts
-        What stands below it.
-    """
+    """A picture, with its description for those who cannot see it."""
 
     picture: Picture
-    name: str
-    parts: tuple[Part, ...] = ()
+    name: str  # unique on the page
+    parts: tuple[Part, ...] = ()  # what stands below it
 
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """What is shown to those who ask for it.
-
-    Parameters
-    ----------
-    title : str
-    parts : tuple of parts
-    note : str
-        What is seen of it at once.
-    name : str
-        What it is referred to by, if it is.
-    printed : bool
-        Whether it is unfolded on paper, where nobody can ask.
-    """
+    """Parts that are shown on request."""
 
     title: str
     parts: tuple[Part, ...]
-    note: str = ""
-    name: str = ""
-    printed: bool = True
+    note: str = ""  # seen at once
+    name: str = ""  # anchor, if any
+    printed: bool = True  # whether it is unfolded on paper
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A part with a heading of its own.
+    """A part with a heading of its own."""
 
-    Parameters
-    ----------
-    name : str
-        What it is referred to by.
-    title : str
-    parts : tuple of parts
-    """
-
-    name: str
+    name: str  # anchor
     title: str
     parts: tuple[Part, ...]
 
@@ -113,17 +66,9 @@ Part: TypeAlias = str | Warned | Listed | Rows | Drawn | Folded | Entry
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section of the report.
+    """A section of the report."""
 
-    Parameters
-    ----------
-    name : str
-        What it is referred to by.
-    title : str
-    parts : tuple of parts
-    """
-
-    name: str
+    name: str  # anchor
     title: str
     parts: tuple[Part, ...]
 
@@ -134,14 +79,7 @@ class Section:
 
 
 def summarised(summary: Summary, title: str = "") -> tuple[Part, ...]:
-    """Return the tables and the sentences of a summary.
-
-    Parameters
-    ----------
-    summary : Summary
-    title : str
-        What stands above its first table; by default its own title.
-    """
+    """Return the tables and sentences of a summary; `title` replaces that of its first table."""
     first, *more = summary.panels or (Panel((), ()),)
     panels = [Panel(first.headers, first.rows, title or summary.title), *more]
     return (*(Rows(panel) for panel in panels if panel.rows), *summary.sentences)

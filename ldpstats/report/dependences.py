@@ -23,12 +23,7 @@ _MISSED = ("pair", "V is at most", "power", "respondents needed")
 
 
 def pairs(studied: StudiedTables) -> Section:
-    """Return the tests and effects of all pairs.
-
-    Parameters
-    ----------
-    studied : StudiedTables
-    """
+    """Section with the tests and effects of all pairs."""
     if studied.tests is None:
         return Section.of(*_PAIRS, "No two attributes were asked for together.", *_open(studied))
     read = (
@@ -81,12 +76,7 @@ def _open(studied: StudiedTables) -> list[Part]:
 
 
 def not_found(studied: StudiedTables) -> Section:
-    """Say what was not shown, how likely it would have been shown, and how many respondents would show it.
-
-    Parameters
-    ----------
-    studied : StudiedTables
-    """
+    """Section on pairs without a finding: what power the tests had, and how many respondents they would need."""
     missed = [pair for pair in studied.found if pair.is_tested and pair.is_plausible and not pair.is_dependent]
     if studied.tests is None or not missed:
         said = "Every pair that was tested shows a dependence." if studied.dependent else "No pair could be tested."

@@ -22,12 +22,7 @@ _ATTRIBUTES = ("attributes", "Attributes one by one")
 
 
 def attributes(studied: StudiedTables) -> Section:
-    """Return the proportions of every attribute.
-
-    Parameters
-    ----------
-    studied : StudiedTables
-    """
+    """Section with the proportions of every attribute."""
     found = {name: table for name, table in studied.singles.items() if isinstance(table, Table)}
     missing = [f"{name}: {why}" for name, why in studied.singles.items() if isinstance(why, str)]
     if not found:
@@ -62,12 +57,7 @@ def _in_pictures(found: Mapping[str, Table]) -> Iterator[dict[str, Table]]:
 
 
 def tables(studied: StudiedTables) -> Section:
-    """Return all tables of two and more attributes: the strongest dependences with pictures, the others folded.
-
-    Parameters
-    ----------
-    studied : StudiedTables
-    """
+    """Section with the tables of two and more attributes: strongest dependences with pictures, others folded."""
     drawn, folded = studied.found[:_DRAWN], studied.found[_DRAWN:]
     wider = studied.other_tables
     others = [
@@ -97,7 +87,7 @@ def _shown(pair: StudiedPair) -> tuple[Part, ...]:
 
 
 def _mosaic(pair: StudiedPair) -> list[Part]:
-    """Return the picture of a table, of which there is none where the proportions are no shares of anything."""
+    """Return the mosaic plot of a table, if its proportions are shares."""
     try:
         return [Drawn(pair.table.picture("mosaic"), f"{pair.name}-picture")]
     except LdpstatsError:
@@ -105,13 +95,13 @@ def _mosaic(pair: StudiedPair) -> list[Part]:
 
 
 def _origin(table: Table) -> tuple[Part, ...]:
-    """Say where a table comes from if it does not rest on reports of its own alone, and what it assumes."""
+    """Say where a table comes from if not from reports of its own alone, and what it assumes."""
     said = (f"Assumes: {table.assumption}." if table.assumption else "", table.provenance.words)
     return tuple(filter(None, said))
 
 
 def _crossed(table: Table) -> tuple[Part, ...]:
-    """Return rows by columns, and how far the cells deviate from independence."""
+    """Return rows by columns, and the residuals from independence."""
     try:
         summary = table.crosstab().summary()
     except LdpstatsError as error:

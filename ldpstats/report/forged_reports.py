@@ -20,12 +20,7 @@ _HIDDEN = (
 
 
 def forged(studied: StudiedTables) -> list[Part]:
-    """Say what forged reports could do at worst to tables with a tally of their own.
-
-    Parameters
-    ----------
-    studied : StudiedTables
-    """
+    """Say what forged reports could do at worst to tables with a tally of their own."""
     known = [(table, most) for table in studied.tables if (most := amplification(table)) is not None]
     names = studied.tables.domain.names
     # of tables that can be moved equally far the first of the domain, whatever the order of the set

@@ -9,12 +9,7 @@ from ldpstats.report.studied_tables import StudiedTables
 
 
 def network(studied: StudiedTables) -> Section:
-    """Return a Bayesian network that is learned from the tables, or why there is none.
-
-    Parameters
-    ----------
-    studied : StudiedTables
-    """
+    """Section with the Bayesian network learned from the tables, or why there is none."""
     try:
         learned = learn_network(studied.tables, alpha=studied.alpha)
     except LdpstatsError as error:

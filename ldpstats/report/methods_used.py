@@ -83,14 +83,7 @@ _NOISES: tuple[tuple[Callable[[NoiseModel], bool], str], ...] = (
 
 
 def methods(studied: StudiedTables, *, network: bool) -> Section:
-    """Say how the figures were found.
-
-    Parameters
-    ----------
-    studied : StudiedTables
-    network : bool
-        Whether a network is among them.
-    """
+    """Section on the statistical methods; with `network` also on structure learning."""
     return Section.of("methods", "Methods", Listed(tuple(_used(studied, network=network))))
 
 
@@ -119,7 +112,7 @@ def _noises(studied: StudiedTables) -> list[NoiseModel]:
 
 
 def _sources(studied: StudiedTables) -> Iterator[str]:
-    """Say of how many pairs statistics and p-values came about in which way."""
+    """Say for how many pairs statistics and p-values were computed in which way."""
     tests = [pair.test for pair in studied.found if pair.is_tested]
     origins = [_MONTE_CARLO if one.seed is not None else one.pvalue_source for one in tests]
     for what, used in (("Tests", Counter(one.method for one in tests)), ("p-values", Counter(origins))):
@@ -129,12 +122,7 @@ def _sources(studied: StudiedTables) -> Iterator[str]:
 
 
 def assumptions(studied: StudiedTables) -> Section:
-    """Say what must hold for the figures to be right.
-
-    Parameters
-    ----------
-    studied : StudiedTables
-    """
+    """Section on what must hold for the figures to be right."""
     assumed: dict[str, list[str]] = {}
     for table in studied.tables:
         if table.assumption:

@@ -15,12 +15,7 @@ _NAMED, _PRINTED = 3, 60
 
 
 def findings(studied: StudiedTables) -> Section:
-    """Say in a few sentences what was found.
-
-    Parameters
-    ----------
-    studied : StudiedTables
-    """
+    """Section that says in a few sentences what was found."""
     warned = map(Warned, studied.tables.warnings)
     return Section.of("findings", "Findings", *warned, *_simulated(studied), Listed(tuple(_found(studied))))
 
@@ -60,12 +55,7 @@ def _found(studied: StudiedTables) -> list[str]:
 
 
 def asked(studied: StudiedTables) -> Section:
-    """Say what was asked of whom.
-
-    Parameters
-    ----------
-    studied : StudiedTables
-    """
+    """Section on what was asked of whom."""
     tables = studied.tables
     sizes = Counter(len(table.attributes) for table in tables)
     kinds = " and ".join(f"{number:,} of {counted(size, 'attribute')}" for size, number in sorted(sizes.items()))
@@ -99,7 +89,7 @@ def asked(studied: StudiedTables) -> Section:
 
 
 def _groups(studied: StudiedTables) -> Part:
-    """Return what each table holds, to those who ask for it."""
+    """Return what each table holds, folded."""
     frame, origins = studied.tables.to_frame(), studied.tables.origins
     rows = [
         [
@@ -119,12 +109,7 @@ def _groups(studied: StudiedTables) -> Part:
 
 
 def privacy(studied: StudiedTables) -> Section:
-    """Say what the respondents were promised, in words and numbers.
-
-    Parameters
-    ----------
-    studied : StudiedTables
-    """
+    """Section on what the respondents were promised, in words and numbers."""
     statement = studied.tables.privacy
     summary = statement.summary()
     picture = Drawn(statement.picture(), "privacy-picture")

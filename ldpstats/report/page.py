@@ -21,20 +21,12 @@ _TEMPLATES = Path(__file__).parent / "templates"
 
 
 def can_draw() -> bool:
-    """Say whether there is something to draw pictures with."""
+    """Say whether matplotlib is installed."""
     return find_spec("matplotlib") is not None
 
 
 def set_page(title: str, lines: Sequence[str], sections: Sequence[Section]) -> str:
-    """Return a report as HTML.
-
-    Parameters
-    ----------
-    title : str
-    lines : sequence of str
-        What stands below it.
-    sections : sequence of Section
-    """
+    """Render a report as HTML, with `lines` below its title."""
     from markupsafe import Markup
 
     drawn = [one for section in sections for one in _drawn(section.parts)] if can_draw() else []
@@ -44,7 +36,7 @@ def set_page(title: str, lines: Sequence[str], sections: Sequence[Section]) -> s
 
 
 def _drawn(parts: Iterable[Part]) -> Iterator[Drawn]:
-    """Yield the pictures among parts, and among what stands below them."""
+    """Yield the pictures among parts, at any depth."""
     for part in parts:
         if isinstance(part, Drawn):
             yield part
@@ -69,7 +61,7 @@ def _environment() -> Environment:
 
 
 def _lines(part: Rows, right: Sequence[bool]) -> Markup:
-    """Set the rows of a table, some of whose columns stand to the right: a page may have hundreds of thousands."""
+    """Render the rows of a table, of which a page may have hundreds of thousands; `right` aligns columns."""
     from markupsafe import Markup, escape
 
     classes = [' class="figures"' if one else "" for one in right]
@@ -86,5 +78,5 @@ def _lines(part: Rows, right: Sequence[bool]) -> Markup:
 
 
 def _spelt(value: Any) -> Any:
-    """Spell out what would steer the reader's eye, such as marks that turn the direction of writing around."""
+    """Spell out characters that would mislead the reader's eye, such as marks that change the direction of writing."""
     return visible(value) if type(value) is str else value

@@ -18,13 +18,7 @@ from ldpstats.tables import Table
 
 
 def raw_and_private(studied: StudiedTables, truth: Population) -> Section:
-    """Return what the raw data show beside what the private reports show.
-
-    Parameters
-    ----------
-    studied : StudiedTables
-    truth : data frame, or array of joint counts
-    """
+    """Section that compares the raw data (a data frame, or joint counts) with the private estimates."""
     raw_of, tables = raw_proportions(studied.tables, truth), studied.tables
     intervals = f"; pointwise {100 * (1 - studied.alpha):g} % intervals" if studied.fit.plausible else ""
     notes = (f"simulated: {tables.n:,} reports{intervals}", *studied.fit.warning)
@@ -63,7 +57,7 @@ def _left_out(number: int) -> list[str]:
 
 
 def _compared(name: str, title: str, notes: tuple[str, ...], lines: Sequence[ComparedCell], scale: str) -> Drawn:
-    """Return raw figures beside estimates as a picture, and as a table for those who ask for it."""
+    """Return raw figures beside estimates as a picture, with a folded table."""
     labels, raw, private, lower, upper = zip(*lines, strict=True)
     picture = RawAndPrivate(title, notes, labels, raw, private, lower, upper, scale)
     rows = [[line[0], *(f"{one:.3f}" if math.isfinite(one) else "—" for one in line[1:])] for line in lines]

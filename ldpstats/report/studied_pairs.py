@@ -16,30 +16,17 @@ from ldpstats.tables import Table
 
 @dataclass(frozen=True, eq=False)
 class StudiedPair:
-    """Two attributes.
+    """Two attributes with their table, test and effect."""
 
-    Parameters
-    ----------
-    name : str
-        What its entry is referred to by.
-    table : Table
-    test : PairTest
-        Of their independence, among those of all pairs.
-    needed : RespondentsNeeded
-        How many would find the dependence that the reports show with power .8.
-    effect : Association
-        Cramér's V.
-    """
-
-    name: str
+    name: str  # anchor of its entry
     table: Table
-    test: PairTest
-    needed: RespondentsNeeded
-    effect: Association
+    test: PairTest  # of independence, among those of all pairs
+    needed: RespondentsNeeded  # to find the dependence that the reports show, with power .8
+    effect: Association  # Cramér's V
 
     @property
     def title(self) -> str:
-        """The attributes."""
+        """The two attributes as a heading."""
         return label(self.table.attributes)
 
     @property
@@ -59,12 +46,12 @@ class StudiedPair:
 
     @cached_property
     def interval(self) -> tuple[float, float]:
-        """The interval of V; nan where there is none."""
+        """Confidence interval of V; nan where there is none."""
         return self.effect.conf_int() if self.is_plausible else (math.nan, math.nan)
 
     @property
     def strength(self) -> str:
-        """How strong the dependence is, in words."""
+        """Cramér's V with its interval, in words."""
         if not self.is_plausible:
             return "the reports do not fit their channel"
         if self.effect.why_not:
@@ -80,6 +67,6 @@ class StudiedPair:
 
     @property
     def said(self) -> str:
-        """How strong the dependence is, and how sure, in a line."""
+        """Strength, adjusted p-value and verdict in a line."""
         tested = f"adjusted p {pvalue_in_words(self.test.adjusted, 2)}" if self.is_tested else ""
         return "; ".join(filter(None, (self.strength, tested, self.test.verdict)))

@@ -25,26 +25,19 @@ Pair: TypeAlias = tuple[str, str]
 
 @dataclass(frozen=True, eq=False)
 class StudiedTables:
-    """A table set, with the tests and effects of all pairs that it knows something about.
-
-    Parameters
-    ----------
-    tables : TableSet
-    alpha : float
-        The level of tests, and one minus that of intervals.
-    """
+    """A table set with the tests and effects of all its pairs, computed once for all sections."""
 
     tables: TableSet
-    alpha: float = 0.05
+    alpha: float = 0.05  # level of tests, and one minus that of intervals
 
     @cached_property
     def fit(self) -> ChannelFit:
-        """Whether the reports can have come through their channels."""
+        """The test whether the reports can have come through their channels."""
         return self.tables.channel_fit()
 
     @cached_property
     def singles(self) -> dict[str, Table | str]:
-        """The table of every attribute by itself, of all reports that tell it, or why there is none."""
+        """One-way tables, pooled over all reports that tell the attribute, or why there is none."""
         return {name: _found(self.tables, (name,), self._wider[frozenset([name])]) for name in self.tables.domain.names}
 
     @cached_property
@@ -74,7 +67,7 @@ class StudiedTables:
 
     @property
     def open_pairs(self) -> dict[Pair, str]:
-        """The pairs whose reports leave cells open, and in what words."""
+        """The pairs whose reports leave cells open (not identified), with the reason."""
         return {pair: found for pair, found in self._pairs.items() if isinstance(found, str)}
 
     @cached_property
@@ -112,18 +105,13 @@ class StudiedTables:
         return [table for table in self.tables if len(table.attributes) > 2]
 
     def name_of(self, pair: Pair) -> str:
-        """Return what the entry of a pair's table is referred to by.
-
-        Parameters
-        ----------
-        pair : (str, str)
-        """
+        """Return the anchor of a pair's table."""
         names = self.tables.domain.names
         return f"pair-{names.index(pair[0]) + 1}-{names.index(pair[1]) + 1}"
 
 
 def _strongest_first(pair: StudiedPair) -> tuple[bool, float, float]:
-    """Order pairs by strength, which of those that are not shown to be dependent is little more than noise."""
+    """Sort key: shown dependences by strength; the others by p-value, for their strength is mostly noise."""
     v = pair.effect.cramers_v
     strength = -v if pair.is_dependent and not math.isnan(v) else 0.0
     return not pair.is_dependent, strength, pair.test.pvalue if pair.is_tested else math.inf
@@ -132,7 +120,7 @@ def _strongest_first(pair: StudiedPair) -> tuple[bool, float, float]:
 def _found(tables: TableSet, attributes: tuple[str, ...], wider: list[Table]) -> Table | str:
     """Return the table of some attributes, out of the tables that hold them; or why there is none.
 
-    Several attributes have their own, if there is one; else, and of one attribute, all tables that hold them are told.
+    Several attributes have their own table, if there is one; else all tables that hold them are pooled.
     """
     if not wider:
         return "Nobody was asked about it."
@@ -154,10 +142,10 @@ def _found(tables: TableSet, attributes: tuple[str, ...], wider: list[Table]) ->
 
 
 def _is_as_reported(table: Table) -> bool:
-    """Say whether reports can be pooled that are behind a table."""
+    """Say whether a table's reports can be pooled with others."""
     return not isinstance(table.provenance, Consistent) or source_of(table) is not None
 
 
 def _place(table: Table, places: Mapping[str, int]) -> tuple[int, list[int]]:
-    """Return where a table stands among several, whatever the order of their set: small ones first."""
+    """Sort key that does not depend on the order of the set: small tables first."""
     return table.domain.size(), sorted(places[name] for name in table.attributes)

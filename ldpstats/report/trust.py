@@ -26,12 +26,7 @@ _QUESTIONS: dict[type, str] = {
 
 
 def trust(studied: StudiedTables) -> Section:
-    """Say whether the reports can be what they are said to be, and what forged ones could have done.
-
-    Parameters
-    ----------
-    studied : StudiedTables
-    """
+    """Section on whether reports fit their channel, and what forged ones could have done."""
     return Section.of(
         "trust",
         "Can these reports be trusted?",
@@ -80,7 +75,7 @@ def _set_aside(studied: StudiedTables) -> Iterator[Part]:
 
 
 def _checked(studied: StudiedTables) -> Iterator[Part]:
-    """Show every check that was made of the reports, and say which were not."""
+    """Show the result of every check of the reports, and name those that were not made."""
     checks = studied.tables.checks
     for place, check in enumerate(checks, 1):
         summary = check.summary()
