@@ -412,7 +412,7 @@ class TableSet(Result):
 
 
 class _SavedReferences:
-    """What tables of a saved set refer to: it is read once, and shared by them."""
+    """What several tables of a saved set refer to, read once and shared by them."""
 
     def __init__(self, domain: Domain, body: Mapping[str, Any]) -> None:
         self._domain, self._tallies = domain, body["tallies"]
@@ -452,12 +452,12 @@ def _only(block: Block, names: Iterable[str]) -> dict[str, Any]:
 
 
 def _content(block: Block) -> Hashable:
-    """Return all that a tally says, and of which answers."""
+    """Return all that identifies a tally: its answers, noise and counts."""
     return block.answers, block.noise, block.tally.counts.tobytes(), block.n, block.tally.simulated
 
 
 def _refuse_same_reports(ours: TableSet, theirs: TableSet) -> None:
-    """Refuse a table and, under another name, its own reports: in a marginal, or in a wider table.
+    """Refuse to merge a table and, under another name, its own reports: in a marginal, or in a wider table.
 
     What one respondent said about other attributes may be in both sets, as rows of hers may come in two files.
     """
@@ -473,7 +473,7 @@ def _refuse_same_reports(ours: TableSet, theirs: TableSet) -> None:
 
 
 def _by_unit(tables: TableSet) -> dict[tuple[int, ...], dict[Parts, list[frozenset[str]]]]:
-    """Return for every unit of a collection who was asked it, and about what."""
+    """Return for every unit of a collection who was asked it, and about which attributes."""
     found: dict[tuple[int, ...], dict[Parts, list[frozenset[str]]]] = {}
     for table in tables:
         for unit in table.parts.asked:
@@ -535,7 +535,7 @@ def _merged_tables(one: Table | None, other: Table | None, rows: _MergedRows) ->
 
 
 def _plain(table: Table) -> dict[str, Any]:
-    """Return a table as plain values; of one that cannot be estimated, why."""
+    """Return a table as plain values; of one that cannot be estimated, why not."""
     try:
         return table.to_dict()
     except NotIdentifiedError as error:
@@ -556,13 +556,7 @@ def _mean_std_err(table: Table) -> float:
 
 
 def checked_table_set(tables: object) -> TableSet:
-    """Refuse anything but a table set.
-
-    Parameters
-    ----------
-    tables : object
-        What came.
-    """
+    """Refuse anything but a table set."""
     if not isinstance(tables, TableSet):
         raise LdpstatsError(
             f"a {type(tables).__name__}",
