@@ -21,8 +21,7 @@ from ldpstats.noise.report_total import ReportTotal
 class AdditiveNoise(NoiseModel):
     """Sums of noisy histograms: a report has an independent entry from 0 to `largest` for every value.
 
-    An entry shows 0, 1, ..., largest with the probabilities `weights`; that of the true value has them from `largest`
-    down.
+    Entries are 0, ..., largest with the probabilities `weights`; that of the true value has them from `largest` down.
     """
 
     cells: int
@@ -119,10 +118,7 @@ class AdditiveNoise(NoiseModel):
         return said
 
     def supports(self, frequencies: FloatArray) -> NDArray[np.bool_]:
-        """Say for each table whether every number has a positive probability in every entry.
-
-        A frequency f mixes (1 - f) of `weights` with f of their mirror image.
-        """
+        """Say for each table whether entries can show every number, by (1 - f) of `weights` and f of them mirrored."""
         rise = self._law[::-1] - self._law
         beyond = (self._law[rise > 0] / rise[rise > 0]).min()
         proper: NDArray[np.bool_] = np.all((frequencies > -beyond) & (frequencies < 1 + beyond), axis=-1)
@@ -151,9 +147,8 @@ class AdditiveNoise(NoiseModel):
 def gls_score(frequencies: FloatArray, estimate: FloatArray, noise: float, n: int) -> tuple[FloatArray, Information]:
     """Return the generalized-least-squares score of an unbiased estimate whose cells share only their sampling.
 
-    n times its covariance is diag(d) - f fᵀ for d = noise + f, with the inverse diag(1/d) + (f/d)(f/d)ᵀ / (1 - Σ f²/d).
-    Frequencies sum to one, hence 1 - Σ f²/d = noise · Σ f/d; and of f/d = 1 - noise/d contrasts see only the second
-    part. So no digits cancel, however small the noise.
+    n times its covariance is diag(d) - f fᵀ, d = noise + f, with the inverse diag(1/d) + (f/d)(f/d)ᵀ / (1 - Σ f²/d). No
+    digits cancel: 1 - Σ f²/d = noise · Σ f/d, and of f/d = 1 - noise/d contrasts see only the second part.
     """
     precision = n / (noise + frequencies)
     weights = precision * frequencies

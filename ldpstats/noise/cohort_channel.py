@@ -100,7 +100,6 @@ class CohortChannel(Channel):
 
     @cached_property
     def _gram(self) -> FloatArray:
-        """In how many cohorts two values have the same symbol."""
         return self._members.T @ self._members
 
     @cached_property

@@ -51,9 +51,8 @@ def places(values: NDArray[np.int64], size: int) -> NDArray[np.int64]:
 def random_columns(people: NDArray[np.int64], rng: np.random.Generator, *, positive: bool) -> NDArray[np.int64]:
     """Draw a uniform column for everybody, and count columns by the sign in the person's row: shape (..., columns, 2).
 
-    The last axis of `people` is the rows. If `positive`, columns are uniform among those with a plus; nobody may then
-    need row 0 to be negative. All people move at once, one binary digit of the column after the other: O(K log K)
-    binomial draws for K rows.
+    The last axis of `people` is the rows; if `positive`, columns have a plus, and nobody may need row 0 to be negative.
+    All people move at once, one binary digit of the column after the other: O(K log K) draws for K rows.
     """
     tables = people.shape[:-1]
     # axes: the digits drawn so far, the digits of the row that are left, the sign so far
@@ -135,10 +134,7 @@ class HadamardResponse(Channel):
         return found
 
     def push(self, frequencies: FloatArray) -> FloatArray:
-        """Return the distribution of the report.
-
-        Where estimated frequencies do not sum to one, what is missing lies uniformly: `invert` does not see it.
-        """
+        """Return the report's distribution; what frequencies lack to one lies uniformly, unseen by `invert`."""
         rows = np.zeros((*frequencies.shape[:-1], self.outputs))
         rows[..., self._places] = frequencies
         # (1 + H) / 2 says which outputs are in a set, and the first row is all ones
@@ -190,7 +186,6 @@ class HadamardResponse(Channel):
 
     @property
     def _together(self) -> BoolArray:
-        """Which values share a block."""
         block = self._places // self.size
         together: BoolArray = block[:, None] == block
         return together
@@ -211,9 +206,8 @@ class HadamardResponse(Channel):
 class HadamardRandomizedResponse(Channel):
     """A report is a column of a Hadamard matrix, uniform and public, and the sign of the value's entry there.
 
-    The value v has row v of the smallest matrix with enough rows; the sign is kept with the probability `truth`, above
-    1/2. Output 2 j is a plus in column j, 2 j + 1 a minus. n times the covariance of the estimate is c² I - f fᵀ, c = 1
-    / (2 truth - 1).
+    The value v has row v; the sign is kept with the probability `truth`, above 1/2. Output 2 j is a plus in column j, 2
+    j + 1 a minus. n times the covariance of the estimate is c² I - f fᵀ, c = 1 / (2 truth - 1).
     """
 
     cells: int

@@ -16,7 +16,7 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Information:
-    """The matrix diag(diagonal) + left core leftᵀ, applied to contrasts only, because frequencies sum to one.
+    """The matrix diag(diagonal) + left core leftᵀ; as frequencies sum to one, it is applied to contrasts only.
 
     Shapes (..., m), (..., m, k) and (..., k, k); `left` and `core` are None where the matrix is diagonal.
     """
@@ -127,8 +127,7 @@ def solve_or_shortest(matrix: FloatArray, columns: FloatArray) -> FloatArray:
 def shortest(matrix: FloatArray, columns: FloatArray) -> FloatArray:
     """Solve positive semidefinite systems that may be singular, one per table, whatever the units of their rows.
 
-    Directions that are seen less than rounding would be are left alone: the solution is the shortest in units in which
-    the diagonal is one.
+    Directions seen less than rounding are left alone; the solution is the shortest in units of a diagonal of ones.
     """
     diagonal = np.diagonal(matrix, axis1=-2, axis2=-1)
     unit = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))[..., None]

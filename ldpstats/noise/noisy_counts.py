@@ -33,8 +33,7 @@ _FAR = 37.0
 class DiscreteLaplace:
     """Two-sided geometric noise on whole numbers: P(z) is proportional to e^(-|z| / scale).
 
-    Its variance 2 e^(-1/scale) / (1 - e^(-1/scale))² is about 2 scale² - 1/6: from a scale of 2 on it is within 2.1 %
-    of that of continuous Laplace noise with this scale.
+    Its variance, about 2 scale² - 1/6, is within 2.1 % of that of continuous Laplace noise from a scale of 2 on.
     """
 
     scale: float
@@ -74,8 +73,7 @@ class DiscreteLaplace:
 class RoundedGaussian:
     """Normal noise with the standard deviation `sigma`, rounded to whole numbers: variance about sigma² + 1/12.
 
-    Counts are whole, so that rounding may as well come after adding: a release has the (ε, δ) of continuous noise, and
-    no ε alone.
+    As rounding may come after adding to whole counts, a release has the (ε, δ) of continuous noise, and no ε alone.
     """
 
     sigma: float
@@ -142,8 +140,7 @@ NoiseLaw: TypeAlias = DiscreteLaplace | RoundedGaussian
 class NoisyCounts(NoiseModel):
     """True counts plus independent noise in every cell, once per release of a table with `n` respondents.
 
-    Releases of as many respondents each add up, their noise with them. Counts may be negative, or exceed the number of
-    respondents.
+    Releases of as many respondents each add up. Counts may be negative, or exceed the number of respondents.
     """
 
     cells: int
@@ -192,10 +189,7 @@ class NoisyCounts(NoiseModel):
         return proportions
 
     def covariance(self, frequencies: FloatArray) -> FloatArray:
-        """Return n times the covariance matrix of the estimate, at frequencies cut at zero and scaled to sum to one.
-
-        Uncut, a cell below zero would be given less than the variance of its noise.
-        """
+        """Return n times the estimate's covariance at frequencies cut at zero, lest a cell have less than its noise."""
         return self.report_covariance(_cut(frequencies))
 
     def variance(self, frequencies: FloatArray) -> FloatArray:

@@ -25,9 +25,8 @@ from ldpstats.noise.support import SupportNoise
 class PatternChannel(Channel):
     """Every output is a set of values that a report supports: any set, or any of the fixed size.
 
-    Their counts have a likelihood, where counts by value have two moments; the unbiased estimate and its covariance are
-    those of counts by value. Sets of any size are numbered in binary, the first bit for the first value; sets of a
-    fixed size in the order of their largest members, then of the next ones, and so on.
+    Counts of sets have a likelihood, those by value two moments; the unbiased estimate is by the latter. Sets of any
+    size are numbered in binary, the first value first; those of a fixed size by their largest members, then the next.
     """
 
     support: SupportNoise

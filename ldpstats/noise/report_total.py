@@ -12,10 +12,7 @@ from ldpstats.arrays import BoolArray, FloatArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReportTotal:
-    """Sum of some entries of a tally, per report: the range of its expectation, and its largest variance.
-
-    All `entries` are added up if None; `weights` is what each counts for, one if None.
-    """
+    """Sum of a tally's `entries` (all if None) times `weights`, per report: range of its mean, largest variance."""
 
     lowest: float
     highest: float

@@ -29,17 +29,17 @@ class RevealedBits(NoiseModel):
     """A report reveals some random bits of its value: 1 if they are set with probability `keep`, else `flip`.
 
     The slots (bits) come in `cohorts` groups of equal size, one after the other. A report reveals slots of one
-    uniformly chosen group only: all of them (`revealed` None), or a uniformly random set of `revealed`. So plain unary
-    encoding has one cohort and the identity as its encoding, dBitFlip the same with a few bits revealed, a sketch or
-    RAPPOR has many cohorts. ρ is the chance that a slot is revealed, ρ' that two given slots of a group are.
+    uniformly chosen group only: all of them (`revealed` None), or a uniformly random set of `revealed`. Plain unary
+    encoding is one cohort with the identity; dBitFlip reveals a few bits of it; a sketch or RAPPOR has many cohorts. ρ
+    is the chance that a slot is revealed, ρ' that two given slots of a group are.
 
     A tally holds, group by group, how often each slot was sent as set, and then how often as not set. With ones and
-    zeros for these counts, a slot's share of respondents whose value sets it is estimated by
+    zeros for these counts, the share of respondents whose value sets a slot is estimated by
 
       t = (ones (1 - flip) - zeros flip) / (n ρ (keep - flip)),
 
-    and the frequencies from all t by least squares, (BᵀB)⁻¹ Bᵀ t, with B the encoding, shape (slots, cells). (For
-    dBitFlip Wang et al. 2020 print e^(ε/2) in their Eq. 54 where e^(ε/2) + 1 belongs, and sum over a count.)
+    and the frequencies from all t by least squares, (BᵀB)⁻¹ Bᵀ t, with B the encoding, shape (slots, cells). (Wang et
+    al. 2020, Eq. 54, print e^(ε/2) for e^(ε/2) + 1, and sum over a count.)
     """
 
     encoding: NDArray[Any]
@@ -217,10 +217,7 @@ class RevealedBits(NoiseModel):
         return np.stack([sent, shown - sent], axis=-2).reshape(*true_counts.shape[:-1], self.outputs)
 
     def score(self, frequencies: FloatArray, counts: NDArray[Any], n: int) -> tuple[FloatArray, Information]:
-        """Return the generalized-least-squares score of the tally, and its information, for tables with few cells.
-
-        Cohorts are uncorrelated once the number of respondents in each is taken out, which tells nothing.
-        """
+        """Return the generalized-least-squares score and information; given their sizes, cohorts are uncorrelated."""
         if self.size == self._width:
             return self._score_of_whole_cohorts(frequencies, counts, n)
         return self._score_of_parts(frequencies, counts, n)
@@ -230,8 +227,7 @@ class RevealedBits(NoiseModel):
     ) -> tuple[FloatArray, Information]:
         """Weigh what slots sent, given the reports of their cohort, by the covariance of the bits.
 
-        Given the cohort that is δ² (B F Bᵀ - Bf (Bf)ᵀ), but μ (1 - μ) on the diagonal (and a little more where bits are
-        next to never flipped).
+        That is δ² (B F Bᵀ - Bf (Bf)ᵀ), but μ (1 - μ) on the diagonal, and a little more for bits hardly ever flipped.
         """
         true = (frequencies @ self._flat.T).reshape(*frequencies.shape[:-1], self.cohorts, self._width)
         sent = self.flip + self._delta * true
@@ -373,10 +369,7 @@ def is_identity(encoding: NDArray[Any]) -> bool:
 
 
 def differing_bits(encoding: NDArray[Any], cohorts: int, revealed: int) -> set[tuple[int, int]]:
-    """Return in how many revealed bits two values can differ: (set for the first alone, set for the second alone).
-
-    Pairs that others exceed may be among the result.
-    """
+    """Return how two values may differ in revealed bits: (set for the first alone, for the other), and some smaller."""
     found = set()
     for bits in encoding.astype(float).reshape(cohorts, -1, encoding.shape[1]):
         both = bits.T @ bits

@@ -86,10 +86,7 @@ class SummedSupport(NoiseModel):
         return (proportions - self._sizes * self.support.q) / self.support.delta
 
     def bounds(self) -> FloatArray:
-        """Return the two frequencies of each class at which its estimate would not vary: roots of a quadratic.
-
-        Of a single value they are the estimates if none, and if all, of the reports supported it.
-        """
+        """Return the two frequencies of each class at which its estimate would not vary: roots of its variance."""
         spread, sizes = self.support.spread, self._sizes
         level = sizes * (spread.own + sizes * spread.common)
         half = spread.rise / 2 + sizes * spread.slope

@@ -26,10 +26,7 @@ _MOST_VALUES = 300
 
 
 def weighted_report(noise: NoiseModel, frequencies: FloatArray, weights: FloatArray) -> ComplexArray | None:
-    """Return E exp(i Σ weights · contribution) of one random respondent's report; None where no formula is known.
-
-    `frequencies` has the shape (..., cells), `weights` (..., nodes, outputs).
-    """
+    """Return E exp(i Σ weights · contribution) of a random report, shape (..., nodes); None without a known formula."""
     turned = np.exp(1j * weights)
     if isinstance(noise, MultinomialNoise):
         single: ComplexArray = (turned @ noise.mean(frequencies)[..., None])[..., 0]
@@ -65,9 +62,8 @@ def _subset(
 def share_below(characteristic: ComplexArray, seen: FloatArray) -> FloatArray:
     """Return the probability of a standardized law below `seen`, with half of an atom that is there (mid-p).
 
-    This inverts the characteristic function at `NODES`, shape (..., nodes), by Gil-Pelaez' formula and the midpoint
-    rule, with a little normal noise added, without which the integral would not converge. Beyond 28 standard deviations
-    nothing is left: less than .0013, by Cantelli's inequality.
+    Inverts the characteristic function at `NODES`, shape (..., nodes), by Gil-Pelaez' formula and the midpoint rule; a
+    little normal noise makes the integral converge. Beyond 28 deviations nothing is left: < .0013 (Cantelli).
     """
     turned = np.exp(-1j * seen[..., None] * NODES) * characteristic * np.exp(-((_SMOOTH * NODES) ** 2) / 2)
     below: FloatArray = 0.5 - (turned.imag / (np.arange(NODES.size) + 0.5)).sum(axis=-1) / math.pi

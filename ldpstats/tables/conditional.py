@@ -227,7 +227,6 @@ class Conditional(TableResult):
         return summary_of_figures(title, headers, rows, self._sentences(level))
 
     def _sentences(self, level: str) -> list[str]:
-        """Return the notes below the figures."""
         fit = self.table.channel_fit()
         intervals = [f"Intervals ({level}): none, as the reports do not fit their channel"]
         if fit.plausible:
@@ -272,7 +271,6 @@ class Conditional(TableResult):
         return f"{about}: {cells} proportions, n = {self.n:,}{kind}{assuming(self.table)}"
 
     def _rows(self, cells: FloatArray) -> FloatArray:
-        """Return cells in a row for each combination of given categories."""
         return cells.reshape(self.table.domain.size(self.given), -1)
 
     @cached_property
@@ -295,10 +293,7 @@ class Conditional(TableResult):
 
     @cached_property
     def _score_tests(self) -> tuple[ScoreInversion, ...] | None:
-        """Score tests of all cells, where some report is rare and the reports can be counted by part; None elsewhere.
-
-        Of a row with two cells the second one's limits are those of the first, the other way round.
-        """
+        """Score tests of all cells (of two columns, the first) where some report is rare and can be counted by part."""
         sources = self.table.sources
         moved = isinstance(self.table.provenance, Consistent) and len(sources) == 1
         source = sources[0].marginal(self.table.attributes) if moved else self.table

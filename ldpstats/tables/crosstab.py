@@ -311,7 +311,6 @@ class Crosstab(TableResult):
         return Summary(f"{title}{kind}", tuple(panels), tuple(self._sentences()))
 
     def _texts(self) -> list[list[str]]:
-        """Return the shares and the totals as texts, with their standard errors."""
         parts = (self.row_totals, self.column_totals, self.table.cells.summed(np.zeros(self.estimate.size, int), 1))
         shares = _framed(self.estimate, *(one.estimate for one in parts))
         errors = _framed(self.std_err, *(one.std_err for one in parts))
@@ -338,7 +337,6 @@ class Crosstab(TableResult):
         return names if self.normalize == "all" else f"{names}, percentages of {self.normalize}"
 
     def _sentences(self) -> list[str]:
-        """Return the notes below the figures."""
         table, found = self.table, self._conditional
         errors = "one standard error, for the population, randomization and sampling included"
         return [
@@ -354,7 +352,6 @@ class Crosstab(TableResult):
         ]
 
     def _of_residuals(self) -> list[str]:
-        """Say what the residuals are, and why some are missing."""
         found = self._adjusted
         missing = [f"No adjusted residuals: {found.why_not}."] if found.why_not else []
         if not np.isfinite(found.scaled).any():

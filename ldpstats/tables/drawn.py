@@ -69,7 +69,7 @@ def conditional_intervals(found: Conditional) -> Intervals:
 
 
 def one_way_intervals(tables: TableSet, known: Mapping[str, Table] | None = None) -> Intervals:
-    """Return the pooled proportions of every attribute of a set, with intervals; only of the tables `known`, if given."""
+    """Return the pooled proportions of every attribute of a set, with intervals; of `known` tables alone, if given."""
     found: dict[str, Table] = {}
     for name in tables.domain.names if known is None else known:
         taken = sum(1 + table.domain.size() for table in found.values())
@@ -144,7 +144,6 @@ def association_plot(crosstab: Crosstab) -> AssociationPlot:
 
 
 def _notes(table: Table) -> tuple[str, ...]:
-    """Return the notes on a picture of a table: simulated, assumed, implausible."""
     assumed = assuming(table).removeprefix(", ")
     return (*_said(table.simulated, table.n, table.channel_fit()), *([assumed] if assumed else []))
 

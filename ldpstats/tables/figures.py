@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 class Figures:
     """Estimate of a table derived from other tables.
 
-    `measured` are sums of cells that were estimated without bias, None where the table has blocks, which tell more.
-    `wider` is a larger table to find bounds in, since other attributes join those of the table.
+    `measured` are sums of cells estimated without bias, None where blocks tell more; bounds are found in `wider`.
     """
 
     shown: Estimate

@@ -17,9 +17,6 @@ class Origin(Saveable):
     """The protocol that reports were collected under, as it was then: its fingerprint, and its mechanisms in words.
 
     Mechanisms stand by the attributes of the table that they randomized; `sources` says where they were published.
-
-    >>> print(Origin("pd8a3a3d23967", {"sex × car": "GRR at epsilon = 1"}).words)
-    Collected under the protocol pd8a3a3d23967: GRR at epsilon = 1.
     """
 
     protocol: str

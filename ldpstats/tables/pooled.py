@@ -44,8 +44,7 @@ Placed: TypeAlias = tuple[int | None, Block]
 class JointReports:
     """What the reports of several tables tell about a larger one, pooled when it is asked for.
 
-    `joint` has the categories of these tables, `domain` those put together since, and `of_cell` is the cell of `domain`
-    that each joint cell belongs to.
+    `joint` has the categories of these tables, `domain` those put together since; `of_cell` takes cells to the latter.
     """
 
     tables: tuple[Table, ...]
@@ -113,9 +112,8 @@ def pooled_table(tables: Sequence[Table], target: Domain, privacy: PrivacyStatem
 def pooled_blocks(tables: Sequence[Table], target: Domain) -> tuple[Block, ...] | None:
     """Return the reports of tables as reports about a target, each once; None where that cannot be done.
 
-    Rows of answers are counted together as far as they are about the target, and blocks that tell nothing about it are
-    left out. None where some reports cannot be added up, and where respondents stand behind several blocks whose
-    answers were not counted together.
+    Rows are counted together as far as they are about it, and blocks that tell nothing are left out. None where reports
+    cannot be added up, or respondents stand behind several blocks that were not counted together.
     """
     telling = list(onto(tables, target))
     about = [table for table, _, _ in telling]
@@ -138,10 +136,7 @@ def pooled_blocks(tables: Sequence[Table], target: Domain) -> tuple[Block, ...] 
 
 
 def pooled_measured(tables: Sequence[Table], target: Domain) -> Measured:
-    """Return the sums of a target's cells that tables tell, as they were estimated without bias.
-
-    What the tables have in common is in the covariance; where that is not known, it is a bound.
-    """
+    """Return a target's sums of cells as tables tell them without bias; their covariance may be a bound."""
     telling = list(onto(tables, target))
     about = [table for table, _, _ in telling]
     n = reports_once(about)[0]
@@ -174,8 +169,7 @@ def solved(measured: Measured) -> Measured:
 def solving(sums: FloatArray, variances: FloatArray, n: int) -> FloatArray:
     """Return the matrix (cells, sums) of weighted least squares that takes deviations of sums to those of cells.
 
-    Deviations are from an even table. Refused where the sums (`sums` has the shape (sums, cells)) and the total leave
-    cells open. Variances are at least their mean over the number of reports `n`.
+    Deviations are from an even table. Sums, shape (sums, cells), that leave cells open even with the total are refused.
     """
     from scipy.linalg import helmert
 
@@ -246,7 +240,6 @@ def _may_be_among(block: Block, table: Table, together: Sequence[CrossedRows]) -
 
 
 def _within(rows: CrossedRows, together: Sequence[CrossedRows]) -> bool:
-    """Say whether the respondents of rows are among those of others."""
     return any(rows is one or rows.parts.common(one.parts) == rows.n for one in together)
 
 

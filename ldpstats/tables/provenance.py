@@ -37,8 +37,7 @@ COLLECTED = Collected()
 class Summed:
     """Cells of collected tables, added up: over attributes left out, categories put together, or tables pooled.
 
-    `of` are the attributes of the collected table, or of a pooled view itself; `pooled` are those of the tables pooled,
-    and `bound` says why their covariance is an upper bound.
+    `of` are the table's attributes (its own, if pooled from `pooled`); `bound` is why the covariance is a bound.
     """
 
     kind: ClassVar[str] = "summed"
@@ -73,8 +72,7 @@ class Summed:
 class _MadeOfOthers:
     """Provenance of a table that was made of others, those of the attributes `groups`.
 
-    `assumption` must hold beside what these tell ("" if one of them has all attributes). `refused` says why there are
-    neither intervals nor effects: what fills in the rest is no model that could be true.
+    `assumption` must hold beside what these tell; `refused` is why no intervals are shown: no model could be true.
     """
 
     kind: ClassVar[str]

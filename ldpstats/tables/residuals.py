@@ -30,11 +30,11 @@ class AdjustedResiduals:
     With p the unbiased estimate of the cells, s its sum and r, c its margins, the deviation of a cell is p_ij − r_i c_j
     / s: to first order (I − r1ᵀ) ⊗ (I − c1ᵀ) p, so that its variance under independence follows from the covariance of
     p there. Beyond it is the product of the errors of both margins, whose variance is added where noise makes it more
-    than a quarter of that. Without randomization these are the adjusted residuals of Haberman (1973). Where a table has
-    no reports of its own, the covariance is that of the estimate.
+    than a quarter of that. Without randomization these are the adjusted residuals of Haberman (1973). Tables without
+    reports of their own have the covariance of the estimate.
 
-    `expected` is nan where a margin is not estimated above zero. `why_not` says why cells have no residual, and
-    `approximate` why they may be far from standard normal; both may be empty.
+    `expected` is nan where a margin is not above zero. `why_not` says why cells have no residual, `approximate` why
+    they may be far from standard normal; both may be empty.
     """
 
     expected: FloatArray
@@ -57,10 +57,7 @@ class AdjustedResiduals:
 
 
 def adjusted_residuals(table: Table, rows: Sequence[str], columns: Sequence[str]) -> AdjustedResiduals:
-    """Return the residuals of a table of the attributes `rows` and then `columns`, whatever its method of estimation.
-
-    Where a model fills in what the reports leave open there are none: what it says is no evidence.
-    """
+    """Return the residuals of `rows` by `columns`; none where a model fills in cells: what it says is no evidence."""
     shape = table.domain.size(rows), table.domain.size(columns)
     if table.assumption:
         return AdjustedResiduals.none(shape, "a model fills in what the reports leave open, and is no evidence")

@@ -28,8 +28,7 @@ _PACKED = 1 << 62
 class CrossedRows:
     """Answers of respondents to several attributes, each randomized by itself: the different rows, and how often.
 
-    `answers`, shape (rows, attributes), are outputs in lexical order, `copies` is how many respondents sent each row,
-    and `parts` who they are.
+    `answers` (rows, attributes) are in lexical order; `copies` says how many sent each, `parts` who these were.
     """
 
     domain: Domain

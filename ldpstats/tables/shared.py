@@ -125,10 +125,7 @@ def _simulated(tables: Sequence[Table], n: int) -> int:
 
 
 def sharing_in_words(tables: Sequence[Table]) -> list[str]:
-    """Say how many tables have reports, or respondents, in common; nothing where all are independent.
-
-    A consistent table stands for the one it was made of; reconstructed ones are left out, whose own words say it.
-    """
+    """Say how many tables share reports, or respondents; reconstructed ones are left out, whose own words say it."""
     collected = [table for table in tables if not isinstance(table.provenance, Reconstructed)]
     tables = [table.sources[0] if isinstance(table.provenance, Consistent) else table for table in collected]
     common = overlapping(tables)
@@ -184,10 +181,9 @@ class TableReports:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SharedReports:
-    """What two tables have in common.
+    """What two tables have in common, and why that is not all (`unknown`; empty if it is).
 
-    `blocks` has the indices of two blocks that count the same reports, and how many; `rows` those of two blocks that
-    count answers of the same rows, and the rows in common. `unknown` says why that is not all; empty if it is.
+    `blocks` has indices of two blocks of the same reports, and how many; `rows` those of the same rows, and these.
     """
 
     blocks: tuple[tuple[int, int, int], ...]

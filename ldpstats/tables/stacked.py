@@ -43,10 +43,7 @@ class Contribution(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cluster:
-    """Tables, by index, whose errors depend on each other in a way that is not known.
-
-    `spreads` is the part of each one's covariance that may have to do with that of the others.
-    """
+    """Tables, by index, with errors of unknown dependence; `spreads` are the parts of covariances that may depend."""
 
     members: tuple[int, ...]
     spreads: tuple[FloatArray, ...]
@@ -76,8 +73,7 @@ def shares(variances: Sequence[float]) -> FloatArray:
 class SharedRows:
     """Tables, by index, whose blocks count the answers of the same rows.
 
-    `weights`, shape (cells, outputs), is what a table's estimate multiplies the shares of its outputs by; `sent` is the
-    output of every row.
+    `weights` (cells, outputs) multiply the shares of outputs in a table's estimate; `sent` is the output of every row.
     """
 
     rows: CrossedRows
@@ -123,8 +119,7 @@ class SharedRows:
 class Stacked:
     """Unbiased linear estimates of several tables, one below the other, and the covariance of sums of them.
 
-    `own` is the covariance of every table but for what follows from rows, and `pairs` that of two tables, by their
-    indices, the lower one first. `bound` says why covariances are upper bounds; empty where they are known.
+    `own` is each one's covariance without that from rows, `pairs` that of two, lower index first; `bound` may be "".
     """
 
     own: tuple[FloatArray, ...]
@@ -199,8 +194,7 @@ def sum_at(parts: Sequence[Contribution], covariances: Sequence[FloatArray], siz
 def _covariance_by_blocks(one: TableReports) -> FloatArray:
     """Return the covariance of a table's estimate, each block's at its own tally, as for the covariance of a pair.
 
-    So what two tables take from the same blocks has no variance between them. No cell is known better than to one
-    report, where all reports are alike.
+    So tables of the same blocks do not vary from each other. No cell is known better than to one report.
     """
     alone = next((block for block in one.blocks if block.n == 1), None)
     if alone is not None:
@@ -216,7 +210,6 @@ def _covariance_by_blocks(one: TableReports) -> FloatArray:
 
 
 def _covariance_of_pair(common: SharedReports, one: TableReports, other: TableReports) -> FloatArray:
-    """Return the covariance of one table's estimate with another's."""
     total = np.zeros((one.table.domain.size(), other.table.domain.size()))
     for i, j, n in common.blocks:
         block, again = one.blocks[i], other.blocks[j]

@@ -215,7 +215,6 @@ class TableSet(Result):
 
     @cached_property
     def _holding(self) -> dict[str, list[Table]]:
-        """The tables that hold each attribute."""
         found: dict[str, list[Table]] = {name: [] for name in self.domain.names}
         for table in self:
             for name in table.attributes:
@@ -457,10 +456,7 @@ def _content(block: Block) -> Hashable:
 
 
 def _refuse_same_reports(ours: TableSet, theirs: TableSet) -> None:
-    """Refuse to merge a table and, under another name, its own reports: in a marginal, or in a wider table.
-
-    What one respondent said about other attributes may be in both sets, as rows of hers may come in two files.
-    """
+    """Refuse to merge a table with its own reports under another name; answers to other questions may be in both."""
     known = set(ours.collections).intersection(theirs.collections)
     sides = [_by_unit(tables) for tables in ((ours, theirs) if known else ())]
     checked = set()

@@ -22,8 +22,7 @@ _ROUNDING = 1e-9
 def unbiased_cells(table: Table) -> Estimate | str:
     """Return the table's linear, unbiased estimate, or why there is none.
 
-    Effects start from it whatever the table's method, since what they take for noise is that of such an estimate. Where
-    reports leave cells open it is the estimate under the table's assumption, if that could be true.
+    Effects start from it, as they take its noise; where reports leave cells open, it is that under the assumption.
     """
     if table.provenance.refused:
         return table.provenance.refused
@@ -63,7 +62,7 @@ def improper_in_words(proportions: FloatArray) -> list[str]:
 
 
 def is_sparse(table: Table) -> bool:
-    """Say whether some report was counted fewer than 20 times over blocks that ask the same: too few for a normal law."""
+    """Say whether blocks that ask the same counted some report fewer than 20 times: too few for a normal law."""
     counted: dict[object, FloatArray] = {}
     for block in (one.by_value for one in own_reports(table)):
         alike = (block.question, block.noise.outputs)
@@ -80,10 +79,7 @@ def never_certain(table: Table, cells: Estimate) -> FloatArray:
 
 
 def steadied(table: Table, cells: Estimate) -> Estimate:
-    """Return the estimate with half a respondent more in every cell, none below zero, and the covariance there.
-
-    So the covariance does not vanish at a nearly empty cell.
-    """
+    """Return the estimate with half a respondent more in every cell, none below zero; its covariance never vanishes."""
     shares = shares_of(cells)
     spread = UnbiasedPooling(own_reports(table)).covariance(shares)
     return replace(cells, estimate=shares, spread=spread, bounds=None, own=None)

@@ -43,10 +43,7 @@ def wide_panels(
     beside: Sequence[str],
     texts: Sequence[Sequence[str]],
 ) -> list[Panel]:
-    """Return panels with the same rows and title, as many as it takes for all columns.
-
-    `heads` are the attributes that label the rows, `labels` and `texts` come row by row, `beside` labels the columns.
-    """
+    """Return panels with the same labelled rows, as many as it takes for all columns; `beside` labels the columns."""
     found = []
     parts = list(_parts([max(map(len, column)) for column in zip(beside, *texts, strict=True)]))
     for part in parts:
