@@ -63,7 +63,12 @@ _READERS: Mapping[str, Callable[..., NoiseModel]] = {
 
 
 def noise_from_dict(plain: Mapping[str, Any]) -> NoiseModel:
-    """Read a noise model that `to_dict` wrote."""
+    """Read a noise model that `to_dict` wrote.
+
+    Parameters
+    ----------
+    plain : mapping
+    """
     parameters = dict(plain)
     kind = parameters.pop("kind", None)
     read = _READERS.get(kind) if isinstance(kind, str) else None

@@ -113,7 +113,12 @@ class Information:
 
 
 def solve_or_shortest(matrix: FloatArray, columns: FloatArray) -> FloatArray:
-    """Solve symmetric systems (..., cells, cells), one per table; where one is singular, take the shortest solution."""
+    """Solve symmetric systems, one per table; where one is singular, take the shortest solution.
+
+    Parameters
+    ----------
+    matrix, columns : arrays, shapes (..., cells, cells) and (..., cells, columns)
+    """
     try:
         return np.linalg.solve(matrix, columns)
     except np.linalg.LinAlgError:
@@ -128,6 +133,10 @@ def shortest(matrix: FloatArray, columns: FloatArray) -> FloatArray:
     """Solve positive semidefinite systems that may be singular, one per table, whatever the units of their rows.
 
     Directions seen less than rounding are left alone; the solution is the shortest in units of a diagonal of ones.
+
+    Parameters
+    ----------
+    matrix, columns : arrays, shapes (..., cells, cells) and (..., cells, columns)
     """
     diagonal = np.diagonal(matrix, axis1=-2, axis2=-1)
     unit = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))[..., None]

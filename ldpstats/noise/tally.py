@@ -128,7 +128,12 @@ class Tally(Saveable):
 
 
 def simulation(simulated: int, n: int) -> str:
-    """Say in brackets how many of n reports are simulated; empty if none are."""
+    """Say in brackets how many of n reports are simulated; empty if none are.
+
+    Parameters
+    ----------
+    simulated, n : int
+    """
     if not simulated:
         return ""
     return f" ({simulated:,} of {n:,} reports simulated)" if simulated < n else " (simulated)"

@@ -52,5 +52,12 @@ class Origin(Saveable):
 
 
 def randomized_by(origins: Iterable[Origin], group: str) -> str:
-    """Return what randomized the reports of a group of attributes (as origins name it), in words; "" if unknown."""
+    """Return what randomized the reports behind a table, in words; empty where that is not known.
+
+    Parameters
+    ----------
+    origins : iterable of Origin
+    group : str
+        The table's attributes, as origins have them.
+    """
     return "; ".join(dict.fromkeys(one.mechanisms[group] for one in origins if group in one.mechanisms))

@@ -114,6 +114,12 @@ def pooled_blocks(tables: Sequence[Table], target: Domain) -> tuple[Block, ...] 
 
     Rows are counted together as far as they are about it, and blocks that tell nothing are left out. None where reports
     cannot be added up, or respondents stand behind several blocks that were not counted together.
+
+    Parameters
+    ----------
+    tables : sequence of Table
+    target : Domain
+        With the categories of the tables.
     """
     telling = list(onto(tables, target))
     about = [table for table, _, _ in telling]
@@ -136,7 +142,14 @@ def pooled_blocks(tables: Sequence[Table], target: Domain) -> tuple[Block, ...] 
 
 
 def pooled_measured(tables: Sequence[Table], target: Domain) -> Measured:
-    """Return a target's sums of cells as tables tell them without bias; their covariance may be a bound."""
+    """Return a target's sums of cells as tables tell them without bias; their covariance may be a bound.
+
+    Parameters
+    ----------
+    tables : sequence of Table
+    target : Domain
+        With the categories of the tables.
+    """
     telling = list(onto(tables, target))
     about = [table for table, _, _ in telling]
     n = reports_once(about)[0]

@@ -749,7 +749,12 @@ def fit_of(tables: Iterable[Table]) -> ChannelFit:
 
 
 def checked_table(table: object) -> Table:
-    """Refuse anything but a table."""
+    """Refuse anything but a table.
+
+    Parameters
+    ----------
+    table : object
+    """
     if not isinstance(table, Table):
         raise LdpstatsError(f"a {type(table).__name__}", "a Table, such as tables['age', 'sex']")
     return table

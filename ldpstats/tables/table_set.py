@@ -552,7 +552,12 @@ def _mean_std_err(table: Table) -> float:
 
 
 def checked_table_set(tables: object) -> TableSet:
-    """Refuse anything but a table set."""
+    """Refuse anything but a table set.
+
+    Parameters
+    ----------
+    tables : object
+    """
     if not isinstance(tables, TableSet):
         raise LdpstatsError(
             f"a {type(tables).__name__}",
