@@ -206,8 +206,8 @@ class HadamardResponse(Channel):
 class HadamardRandomizedResponse(Channel):
     """A report is a column of a Hadamard matrix, uniform and public, and the sign of the value's entry there.
 
-    The value v has row v; the sign is kept with the probability `truth`, above 1/2. Output 2 j is a plus in column j, 2
-    j + 1 a minus. n times the covariance of the estimate is c² I - f fᵀ, c = 1 / (2 truth - 1).
+    The value v has row v; the sign is kept with the probability `truth`, above 1/2. Output 2j is a plus in column j, 2j
+    + 1 a minus. n times the covariance of the estimate is c² I - f fᵀ, where c = 1 / (2 truth - 1).
     """
 
     cells: int
@@ -238,7 +238,6 @@ class HadamardRandomizedResponse(Channel):
         return 2 * self.truth - 1
 
     def _signed(self, outputs: FloatArray, sign: int) -> FloatArray:
-        """Return plus and minus of every column, added up with this sign of the minus."""
         return outputs[..., _PLUS::2] + sign * outputs[..., _MINUS::2]
 
     @property

@@ -26,20 +26,20 @@ _LEAST_COIN = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class RevealedBits(NoiseModel):
-    """A report reveals some random bits of its value: 1 if they are set with probability `keep`, else `flip`.
+    """A report reveals random bits of its value, each sent as set with probability `keep` if it is set, else `flip`.
 
     The slots (bits) come in `cohorts` groups of equal size, one after the other. A report reveals slots of one
     uniformly chosen group only: all of them (`revealed` None), or a uniformly random set of `revealed`. Plain unary
-    encoding is one cohort with the identity; dBitFlip reveals a few bits of it; a sketch or RAPPOR has many cohorts. ρ
-    is the chance that a slot is revealed, ρ' that two given slots of a group are.
+    encoding is one cohort with the identity; dBitFlip reveals a few bits of it; a sketch or RAPPOR has many cohorts.
+    Here ρ is the chance that a slot is revealed, ρ' that two given slots of a group are.
 
     A tally holds, group by group, how often each slot was sent as set, and then how often as not set. With ones and
     zeros for these counts, the share of respondents whose value sets a slot is estimated by
 
       t = (ones (1 - flip) - zeros flip) / (n ρ (keep - flip)),
 
-    and the frequencies from all t by least squares, (BᵀB)⁻¹ Bᵀ t, with B the encoding, shape (slots, cells). (Wang et
-    al. 2020, Eq. 54, print e^(ε/2) for e^(ε/2) + 1, and sum over a count.)
+    and the frequencies from all t by least squares, (BᵀB)⁻¹ Bᵀ t, with B the encoding, shape (slots, cells). (For
+    dBitFlip Wang et al. 2020, Eq. 54, print e^(ε/2) where e^(ε/2) + 1 belongs, and sum over a count.)
     """
 
     encoding: NDArray[Any]
@@ -185,8 +185,7 @@ class RevealedBits(NoiseModel):
     def covariance(self, frequencies: FloatArray) -> FloatArray:
         """Return n times the covariance matrix of the debiased estimate.
 
-        Slot estimates of one report have the second moments ρ'/ρ² (Bf)_st for two slots s and t of a cohort, where
-        (Bf)_st is the share of respondents whose value sets both; none across cohorts.
+        Slots s, t of a cohort have second moments ρ'/ρ² (Bf)_st, where (Bf)_st is the share whose value sets both.
         """
         weight = self._share_of_pairs / self._share**2
         own = self._squares(frequencies @ self._flat.T) - weight * (frequencies @ self._flat.T)

@@ -293,7 +293,7 @@ class Conditional(TableResult):
 
     @cached_property
     def _score_tests(self) -> tuple[ScoreInversion, ...] | None:
-        """Score tests of all cells (of two columns, the first) where some report is rare and can be counted by part."""
+        """Score tests of all cells (of two columns, the first); None without rare reports that count by part."""
         sources = self.table.sources
         moved = isinstance(self.table.provenance, Consistent) and len(sources) == 1
         source = sources[0].marginal(self.table.attributes) if moved else self.table

@@ -376,5 +376,4 @@ class Crosstab(TableResult):
 
 
 def _framed(cells: FloatArray, rows: FloatArray, columns: FloatArray, total: FloatArray) -> FloatArray:
-    """Return cells with row totals to the right and column totals below."""
     return np.block([[cells, rows[:, None]], [columns[None, :], total[None, :]]])

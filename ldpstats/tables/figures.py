@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Figures:
     """Estimate of a table derived from other tables.
 
-    `measured` are sums of cells estimated without bias, None where blocks tell more; bounds are found in `wider`.
+    `measured` are unbiased sums of cells, None where blocks tell more; `wider` is a larger table to find bounds in.
     """
 
     shown: Estimate

@@ -14,10 +14,7 @@ from ldpstats.saving import Saveable
 
 @dataclass(frozen=True, slots=True)
 class Origin(Saveable):
-    """The protocol that reports were collected under, as it was then: its fingerprint, and its mechanisms in words.
-
-    Mechanisms stand by the attributes of the table that they randomized; `sources` says where they were published.
-    """
+    """Protocol of the reports, as it was then: fingerprint, mechanisms in words by attributes, and their sources."""
 
     protocol: str
     mechanisms: Mapping[str, str]

@@ -72,7 +72,8 @@ class Summed:
 class _MadeOfOthers:
     """Provenance of a table that was made of others, those of the attributes `groups`.
 
-    `assumption` must hold beside what these tell; `refused` is why no intervals are shown: no model could be true.
+    `assumption` must hold beside what these tell. `refused` says why there are neither intervals nor effects: what
+    fills in the rest is no model that could be true. Both may be empty.
     """
 
     kind: ClassVar[str]

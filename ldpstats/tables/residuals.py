@@ -27,11 +27,11 @@ _SMALL = 0.25
 class AdjustedResiduals:
     """Deviations of cells from the product of their margins, with standard errors under independence.
 
-    With p the unbiased estimate of the cells, s its sum and r, c its margins, the deviation of a cell is p_ij − r_i c_j
-    / s: to first order (I − r1ᵀ) ⊗ (I − c1ᵀ) p, so that its variance under independence follows from the covariance of
-    p there. Beyond it is the product of the errors of both margins, whose variance is added where noise makes it more
-    than a quarter of that. Without randomization these are the adjusted residuals of Haberman (1973). Tables without
-    reports of their own have the covariance of the estimate.
+    With p the unbiased estimate of the cells, s its sum and r, c its margins, the deviation p_ij − r_i c_j / s of a
+    cell is to first order (I − r1ᵀ) ⊗ (I − c1ᵀ) p, so that its variance under independence follows from the covariance
+    of p there. Beyond it is the product of the errors of both margins, whose variance is added where noise makes it
+    more than a quarter of that. Without randomization these are the adjusted residuals of Haberman (1973). Tables
+    without reports of their own have the covariance of the estimate.
 
     `expected` is nan where a margin is not above zero. `why_not` says why cells have no residual, `approximate` why
     they may be far from standard normal; both may be empty.

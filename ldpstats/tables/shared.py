@@ -183,7 +183,7 @@ class TableReports:
 class SharedReports:
     """What two tables have in common, and why that is not all (`unknown`; empty if it is).
 
-    `blocks` has indices of two blocks of the same reports, and how many; `rows` those of the same rows, and these.
+    `blocks` has indices of two blocks of the same reports, and how many; `rows` those of rows, and the rows in common.
     """
 
     blocks: tuple[tuple[int, int, int], ...]

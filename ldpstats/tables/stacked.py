@@ -119,7 +119,8 @@ class SharedRows:
 class Stacked:
     """Unbiased linear estimates of several tables, one below the other, and the covariance of sums of them.
 
-    `own` is each one's covariance without that from rows, `pairs` that of two, lower index first; `bound` may be "".
+    `own` is each table's covariance without what follows from rows, and `pairs` that of two tables, by their indices,
+    the lower one first. `bound` says why covariances are upper bounds; empty where they are known.
     """
 
     own: tuple[FloatArray, ...]

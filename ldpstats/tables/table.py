@@ -552,7 +552,6 @@ class Table(Result):
         return Crosstab.of(self, rows, columns, normalize, alpha)
 
     def _onto(self, domain: Domain, of_cell: IntArray) -> Table:
-        """Add the table up to cells that are sums of its own."""
         provenance = self.provenance.summed(self.attributes)
         telling = [block for block in self.blocks if block.is_informative_about(of_cell, domain.size())]
         added = [block.onto(domain, of_cell) for block in telling]

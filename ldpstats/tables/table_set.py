@@ -451,7 +451,6 @@ def _only(block: Block, names: Iterable[str]) -> dict[str, Any]:
 
 
 def _content(block: Block) -> Hashable:
-    """Return all that identifies a tally: its answers, noise and counts."""
     return block.answers, block.noise, block.tally.counts.tobytes(), block.n, block.tally.simulated
 
 

@@ -231,7 +231,6 @@ def _product(shape: Shape, one: Part, other: Part) -> FloatArray:
 
 
 def _indicator(shape: Shape, part: Part) -> FloatArray:
-    """Mark a cell, or a whole row where the column is None."""
     row, column = part
     chosen = np.zeros(shape)
     chosen[row, slice(None) if column is None else column] = 1

@@ -31,9 +31,8 @@ class AveragedScore:
     follows it and explains more than its tangents would; proper distributions that the reports leave possible hardly
     can. The statistic is averaged over these, as discrepancies are in Gelman, Meng & Stern (1996), with Jeffreys' prior
     Dirichlet(½) for every row of every factor and the estimate's normal density with the covariance at each. Draws are
-    Dirichlet near the fit, with a fixed seed, and weighted.
-
-    How near χ² the mean is was measured, not proven (benchmarks/inference.py, "the conservative corner").
+    Dirichlet near the fit, with a fixed seed, and weighted. How near χ² the mean is was measured, not proven
+    (benchmarks/inference.py, "the conservative corner").
     """
 
     statistic: ScoreStatistic

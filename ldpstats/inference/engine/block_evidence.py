@@ -23,8 +23,8 @@ class BlockEvidence:
     """Tallies of the same blocks for one or many tables: `counts` has an array (tables, outputs) for every block.
 
     The blocks' own tallies are not used. Frequencies, scores and draws are of the `possible` cells alone, where given.
-
-    `sizes` are respondents of each table for every one of the blocks' own, to whose number its counts are scaled.
+    Where tables differ in size, `sizes` are respondents per respondent of the blocks, to whose number counts are
+    scaled.
     """
 
     blocks: tuple[Block, ...]
@@ -48,11 +48,9 @@ class BlockEvidence:
 
     @property
     def alike(self) -> Hashable:
-        """Key that tables share which may be put side by side; None where they have several blocks.
-
-        None also where counts have no bounds: how far those are from normal does not grow with their number.
-        """
+        """Key of tables that may be put side by side; None with several blocks, or counts without bounds."""
         (first, *more), possible = self.blocks, self.possible
+        # how far unbounded counts are from normal does not grow with the number of respondents
         if more or not np.isfinite(first.noise.largest):
             return None
         same = None if possible is None else possible.tobytes()
@@ -221,6 +219,5 @@ def _rarer_share(noise: NoiseModel, frequencies: FloatArray, n: int) -> FloatArr
 
 
 def _nearer_end(mean: FloatArray, largest: float) -> FloatArray:
-    """Return the distance of means from zero or from the largest value, whichever is nearer."""
     distance: FloatArray = np.maximum(np.minimum(mean, largest - mean), 0)
     return distance

@@ -36,8 +36,7 @@ TestedAxes: TypeAlias = tuple[int, int] | None
 class Detectability:
     """Noncentrality of a test per report and unit size of departure, `seen`, for the directions to average over.
 
-    The size of a departure δ from the null frequencies π is the root of Σ δ²/π (Cohen's w). To second order in δ the
-    statistic is noncentral χ², with n δᵀ J δ, J being what a report tells about departures.
+    The size of a departure δ from π is √(Σ δ²/π), Cohen's w; its noncentrality is n δᵀ J δ, J a report's information.
     """
 
     df: int
@@ -45,7 +44,7 @@ class Detectability:
 
     @classmethod
     def average(cls, information: FloatArray, df: int) -> Detectability:
-        """Average over fixed directions, uniform in the principal axes: the order of categories does not matter."""
+        """Average over fixed uniform directions, in principal axes so that the order of categories does not matter."""
         return cls.of_principal(principal_information(information), df)
 
     @classmethod
@@ -219,7 +218,7 @@ def dependences_seen(margins: Sequence[FloatArray], evidence: Evidence) -> Float
 
 
 def deviations_seen(model: NullModel, evidence: Evidence, null: FloatArray) -> FloatArray:
-    """Return the same for one table's deviations from any null model, at the fitted frequencies, made steadier."""
+    """Return the noncentrality of one table's deviations of unit size from a null model, made steadier, by axis."""
     null = steadied(model, evidence, null)
     parameters = model.nearest(null)
     frequencies = on_simplex(model.frequencies(parameters))
@@ -335,10 +334,7 @@ def even_information(noise: NoiseModel, margins: Sequence[FloatArray]) -> float 
 
 
 def degrees_of_freedom(noise: NoiseModel, shape: Sequence[int], tested: TestedAxes = None) -> int:
-    """Return how many departures from independence the reports identify, whatever the margins.
-
-    They are counted at irregular margins, as symmetry may hide some: equal ones, for instance, a parity of two answers.
-    """
+    """Return how many departures from independence reports identify, at irregular margins: symmetry may hide some."""
     proper = [irregular(side) for side in shape]
     information = _of_a_report(noise, product_of(proper))
     directions, tangents = departures(proper, tested)

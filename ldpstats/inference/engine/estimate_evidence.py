@@ -119,10 +119,7 @@ class EstimateEvidence:
         return within
 
     def rarest_expected_report(self, frequencies: FloatArray) -> FloatArray:
-        """Return the least variance of a sum, in reports: at least that of as many respondents in it.
-
-        Without noise a sum of frequency f has the variance nf(1 − f), which is its count where it is rare.
-        """
+        """Return the least variance of a sum, in reports: nf(1 − f) without noise, its count where it is rare."""
         n, sums = self.measured.n, self.measured.sums
         shares = self.whole(frequencies) @ sums.T
         sampled = n * shares * (sums.sum(axis=1) - shares) * self.measured.is_of_cells

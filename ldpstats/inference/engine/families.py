@@ -212,7 +212,6 @@ class _Factor:
 
     @cached_property
     def _lengths(self) -> list[int]:
-        """Lengths of all axes, one along those that it does not have."""
         return [size if axis in self.axes else 1 for axis, size in enumerate(self.shape)]
 
     @cached_property

@@ -283,8 +283,9 @@ def automatic(evidence: Evidence, cells: int, family: AmongMany = ALONE) -> Mont
 
     It ends where 100 tables have reached the observed one (50 in a family), or after 1,999 if ten have, else when ten
     have; so a p-value of .05 is known to a tenth. Tables of 256 cells or more, and those of random subsets, take long:
-    there fewer end it, also that none of the first 99 to 999 reaches the observed one. One of many tests draws as many
-    as must not reach it for a rejection (a p-value of a quarter of the least level is below it in 78 of 100 draws).
+    there fewer end it, also that none of the first 99 to 999 reaches the observed one. One of many tests draws at most
+    what a single one does, or as many as must not reach it for a rejection (a p-value of a quarter of the least level
+    is found below it in 78 of 100 draws).
     """
     subsets = isinstance(evidence, BlockEvidence) and any(one.noise.size not in (None, 1) for one in evidence.blocks)
     wide = int(np.searchsorted(_WIDE, cells, side="right"))

@@ -164,10 +164,7 @@ def along_tangents(
 
 
 def remaining(at: NullScore) -> FloatArray:
-    """Predicted change of twice the log-likelihood from one more scoring step.
-
-    It is cut between zero and the squared length of the score, which it only exceeds by rounding.
-    """
+    """Predicted change of twice the log-likelihood from one more scoring step, at most the whole score's length²."""
     if not np.all(at.information.diagonal > 0):
         return np.maximum(at.gain, 0)
     return np.clip(at.gain, 0, at.information.contrast_norm(at.score))

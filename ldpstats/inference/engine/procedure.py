@@ -196,7 +196,6 @@ def chosen_method(method: Method, evidence: Evidence, allowed: Sequence[str] = t
 
 
 def _refuse_unseen_categories(table: Table, null: FloatArray) -> None:
-    """Refuse categories that neither a respondent nor the noise ever shows: nothing can be said about them."""
     cells = null.reshape(table.shape)
     unseen = [
         f"{category!r} of {name!r}"

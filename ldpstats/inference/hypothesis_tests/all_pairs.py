@@ -160,7 +160,6 @@ def _stacks(pairs: Sequence[Table]) -> list[list[Table]]:
 def _tested(
     tables: Sequence[Table], method: Method, pvalue: PValue, margins: Mapping[str, Sequence[FloatArray]]
 ) -> list[PairTest]:
-    """Test tables that were asked alike; what cannot be tested says why."""
     try:
         parts, model = [evidence_of(table) for table in tables], ProductOfConditionals.independent(tables[0].shape)
         chosen, words = chosen_method(method, parts[0])
@@ -207,6 +206,7 @@ def _dependences_seen(
 ) -> list[Sequence[FloatArray]]:
     """Return what is seen of dependences at likely and extreme margins; without these, at the fit of a table alone."""
     found: list[Sequence[FloatArray]] = [()] * len(tables)
+    # pooled margins first: that of one small table may be anything
     known = [place for place, table in enumerate(tables) if set(table.attributes) <= margins.keys()]
     if known:
         parts = [outcomes[place].evidence for place in known]

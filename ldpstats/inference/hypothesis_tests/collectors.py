@@ -137,7 +137,6 @@ def _summed(sets: Sequence[TableSet]) -> TableSet:
 
 
 def _named(sets: object, names: Sequence[str] | None) -> list[str]:
-    """Return what the collectors are called; refuse anything but several sets with names of their own."""
     if not isinstance(sets, Sequence) or isinstance(sets, str) or len(sets) < 2:
         raise LdpstatsError(f"{shortened(sets)}", "at least two table sets, one of each collector")
     for one in sets:
@@ -239,10 +238,7 @@ class _ComparedTable:
 
 
 def telling_counts(tally: Tally) -> NDArray[np.int64]:
-    """Return how many reports speak for every true value; where that is not clear, how many are of every output.
-
-    An output of a channel speaks for the values under which it comes more often than on average.
-    """
+    """Return how many reports speak for every true value, or where that is not clear, how many are of every output."""
     fine = tally.by_value
     noise = fine.noise
     if noise.size != 1 or noise.outputs * noise.cells > _MOST_DESIGN:
@@ -254,7 +250,6 @@ def telling_counts(tally: Tally) -> NDArray[np.int64]:
 
 
 def _blocks(table: Table) -> Asked:
-    """Merge a table's blocks by what was asked through which noise."""
     found: Asked = {}
     for block in table.blocks:
         if block.n:

@@ -159,10 +159,7 @@ def any_frequencies(evidence: Evidence, cells: int) -> LinearSubspace:
 
 
 def information_between(evidence: GroupedEvidence, null: FloatArray, tangents: FloatArray) -> FloatArray:
-    """Return the information about differences between the groups, the common frequencies being unknown.
-
-    A difference has the size √(Σ_g (n_g/n) Σ δ_g²/π): it is Cohen's w of the groups by the cells.
-    """
+    """Return the information about groups' differences of size √(Σ_g (n_g/n) Σ δ_g²/π): Cohen's w of groups by cell."""
     shares = np.array(evidence.reports) / sum(evidence.reports)
     frequencies = on_simplex(null)
     root = np.sqrt(frequencies)

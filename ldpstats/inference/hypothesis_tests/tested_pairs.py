@@ -299,7 +299,6 @@ class IndependenceTests(Result):
         return summary_of_figures(title, headers, rows, sentences)
 
     def _drawn(self) -> list[str]:
-        """Return the notes below a picture of V: what is grey, and which V are not simply those of the population."""
         drawn = [pair for pair in self.pairs if not math.isnan(pair.cramers_v)]
         assumed, without = Counter(pair.assumption for pair in drawn), sum(bool(pair.without) for pair in drawn)
         framed = any(pair.verdict == DEPENDENT for pair in self.pairs if math.isnan(pair.cramers_v))

@@ -499,7 +499,6 @@ class _Goal:
 def _unknown(
     power: float | None, epsilon: float | None, n: int | None, alpha: float
 ) -> tuple[Literal["n", "epsilon", "power"], float | None]:
-    """Return which of n, epsilon and power is to be found, and the power aimed at."""
     if epsilon is not None:
         positive_epsilon(epsilon)
     if n is not None:
