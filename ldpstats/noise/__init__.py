@@ -68,7 +68,6 @@ def noise_from_dict(plain: Mapping[str, Any]) -> NoiseModel:
     Parameters
     ----------
     plain : mapping
-        What `to_dict` returned.
     """
     parameters = dict(plain)
     kind = parameters.pop("kind", None)

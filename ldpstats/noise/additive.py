@@ -19,21 +19,9 @@ from ldpstats.noise.report_total import ReportTotal
 
 @dataclass(frozen=True, slots=True)
 class AdditiveNoise(NoiseModel):
-    """Sums of noisy histograms: an entry per value, from 0 to `largest`, independent of each other given the true one.
+    """Sums of noisy histograms: a report has an independent entry from 0 to `largest` for every value.
 
-    Parameters
-    ----------
-    cells : int
-        The number of values.
-    weights : tuple of float
-        The probabilities of 0, 1, ..., largest at the entry of a value that is not the true one. The entry of the
-        true value has the mirrored law: the same probabilities from `largest` down.
-
-    Examples
-    --------
-    >>> noise = AdditiveNoise(3, (0.5, 0.25, 0.125, 0.125))
-    >>> noise.mean(np.array([1.0, 0.0, 0.0]))
-    array([2.125, 0.875, 0.875])
+    Entries are 0, ..., largest with the probabilities `weights`; that of the true value has them from `largest` down.
     """
 
     cells: int
@@ -51,7 +39,7 @@ class AdditiveNoise(NoiseModel):
 
     @property
     def epsilon(self) -> float:
-        """The level: one entry speaks for the one value as loudly as it can, another one against the other."""
+        """Privacy level: two values differ in two entries, each of which speaks as loudly as it can."""
         return 2 * max(privacy_loss(other, true) for other, true in zip(self.weights, self.weights[::-1], strict=True))
 
     @property
@@ -61,7 +49,7 @@ class AdditiveNoise(NoiseModel):
 
     @property
     def exchangeable(self) -> bool:
-        """Yes: entries are noisy independently of each other, and alike."""
+        """True: entries are noisy independently of each other, and alike."""
         return True
 
     @property
@@ -124,16 +112,13 @@ class AdditiveNoise(NoiseModel):
         return gls_score(frequencies, self.debias(counts / n), self.spread / self.shift**2, n)
 
     def log_likelihoods(self, tallies: NDArray[Any]) -> FloatArray:
-        """Return what each value's own entry says for it, against being another value's."""
+        """Return for every value ln P(its entry | it is the true one) - ln P(its entry | another is)."""
         odds = np.log(self._law[::-1]) - np.log(self._law)
         said: FloatArray = odds[tallies]
         return said
 
     def supports(self, frequencies: FloatArray) -> NDArray[np.bool_]:
-        """Say for each table whether all numbers that an entry can show have a positive probability.
-
-        A frequency f mixes (1 - f) of the one law with f of its mirror image.
-        """
+        """Say for each table whether entries can show every number, by (1 - f) of `weights` and f of them mirrored."""
         rise = self._law[::-1] - self._law
         beyond = (self._law[rise > 0] / rise[rise > 0]).min()
         proper: NDArray[np.bool_] = np.all((frequencies > -beyond) & (frequencies < 1 + beyond), axis=-1)
@@ -145,7 +130,7 @@ class AdditiveNoise(NoiseModel):
         return none, every
 
     def loudest(self, direction: FloatArray) -> FloatArray:
-        """Return it with every entry as small, or as large, as it can be."""
+        """Return the estimates of the report worth the most in a direction: entries as small or as large as can be."""
         lowest, highest = self.influence()
         return np.where(direction > 0, highest, lowest)
 
@@ -162,11 +147,8 @@ class AdditiveNoise(NoiseModel):
 def gls_score(frequencies: FloatArray, estimate: FloatArray, noise: float, n: int) -> tuple[FloatArray, Information]:
     """Return the generalized-least-squares score of an unbiased estimate whose cells share only their sampling.
 
-    Its n-fold covariance is noise · I plus that of the respondents' sampling: diag(d) - f fᵀ for d = noise + f. So
-    the inverse is diag(1/d) + (f/d)(f/d)ᵀ / (1 - Σ f²/d). Frequencies sum to one, hence 1 - Σ f²/d = noise · Σ f/d;
-    and f/d = 1 - noise/d, of which contrasts see only the second part. So no digits cancel, however small the
-    noise: the information is n times diag(1/d) + noise (1/d)(1/d)ᵀ / Σ f/d, and the score weighs the deviations
-    from their mean, itself weighted by f/d.
+    n times its covariance is diag(d) - f fᵀ, d = noise + f, with the inverse diag(1/d) + (f/d)(f/d)ᵀ / (1 - Σ f²/d). No
+    digits cancel: 1 - Σ f²/d = noise · Σ f/d, and of f/d = 1 - noise/d contrasts see only the second part.
     """
     precision = n / (noise + frequencies)
     weights = precision * frequencies

@@ -40,11 +40,11 @@ class Channel(Protocol):
 
     @property
     def epsilon(self) -> float:
-        """The privacy level."""
+        """Privacy level of one report."""
 
     @property
     def idle(self) -> BoolArray:
-        """Say which outputs all values make equally likely; they tell nothing, however rare they are."""
+        """Mask of outputs that all values make equally likely: they tell nothing, however rare they are."""
 
     def push(self, frequencies: FloatArray) -> FloatArray:
         """Return the distribution of the report."""
@@ -56,7 +56,7 @@ class Channel(Protocol):
         """Undo `push`."""
 
     def score(self, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
-        """Return the score and information, given counts / mean (up to a constant) and n / mean of every output."""
+        """Return score and information of the cells, given counts / mean (up to a constant) and n / mean by output."""
 
     def simulate(self, true_counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw the counts of the outputs of respondents with these true values."""
@@ -350,7 +350,7 @@ class DenseChannel(Channel):
 
 
 def structured(matrix: FloatArray) -> Channel:
-    """Return a square channel as one of truth or fake, if every output is as likely for all values but its own."""
+    """Return a square channel as `TruthOrFake`, if every output is as likely for all values but its own."""
     others = np.where(np.eye(len(matrix), dtype=bool), np.nan, matrix)
     fakes = np.nanmin(others, axis=0)
     faked = float(fakes.sum())
@@ -360,14 +360,14 @@ def structured(matrix: FloatArray) -> Channel:
 
 
 def pulled_back(matrix: FloatArray, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
-    """Return the score and information of the cells, given those of the outputs and the channel's matrix."""
+    """Return score and information of the cells, given those of the outputs and the channel's matrix."""
     left = np.broadcast_to(matrix, (*precision.shape[:-1], *matrix.shape))
     nothing = np.zeros((*precision.shape[:-1], matrix.shape[0]))
     return weights @ matrix.T, Information(nothing, left, precision[..., None] * np.eye(matrix.shape[1]))
 
 
 def multinomial_covariance(mean: FloatArray) -> FloatArray:
-    """Return the covariance matrix of an indicator vector with this mean."""
+    """Return diag(mean) - mean meanᵀ."""
     covariance: FloatArray = -mean[..., :, None] * mean[..., None, :]
     diagonal = np.arange(mean.shape[-1])
     covariance[..., diagonal, diagonal] += mean
@@ -375,7 +375,7 @@ def multinomial_covariance(mean: FloatArray) -> FloatArray:
 
 
 def proper(distribution: FloatArray) -> FloatArray:
-    """Rescale rows that sum to one up to rounding: numpy wants sums of at most one to the last bit."""
+    """Rescale rows that sum to one but for rounding: numpy wants sums of at most one to the last bit."""
     rescaled: FloatArray = distribution / distribution.sum(axis=-1, keepdims=True)
     return rescaled
 

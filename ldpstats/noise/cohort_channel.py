@@ -18,27 +18,10 @@ from ldpstats.noise.information import Information, information_of
 
 @dataclass(frozen=True, eq=False)
 class CohortChannel(Channel):
-    """A report is a cohort c, uniform and public, and the randomized symbol codes[c, v] of the value v.
+    """A report is a cohort c, uniform and public, and the value's symbol there, codes[c, v], by randomized response.
 
-    The symbol is sent truly with probability `truth` and else replaced by a uniformly drawn other one. Output
-    number c · symbols + a is the answer a in the cohort c.
-
-    Parameters
-    ----------
-    codes : array of int, shape (cohorts, cells)
-        The symbol of every value in every cohort, from 0 up.
-    symbols : int
-        The number of symbols.
-    truth : float
-        The probability of the true symbol, larger than 1 / symbols.
-
-    Examples
-    --------
-    >>> channel = CohortChannel([[0, 0, 1], [0, 1, 1]], symbols=2, truth=0.75)
-    >>> channel.push(np.array([1.0, 0.0, 0.0]))
-    array([0.375, 0.125, 0.375, 0.125])
-    >>> channel.invert(channel.push(np.array([0.5, 0.2, 0.3]))).round(12)
-    array([0.5, 0.2, 0.3])
+    The true symbol is sent with the probability `truth`, above 1 / symbols, else a uniformly drawn other one. Output
+    number c · symbols + a is the answer a in the cohort c; codes are symbols from 0 up, shape (cohorts, cells).
     """
 
     codes: IntArray
@@ -86,12 +69,12 @@ class CohortChannel(Channel):
 
     @property
     def outputs(self) -> int:
-        """The number of outputs: a slot for every symbol of every cohort."""
+        """Number of outputs: every symbol of every cohort."""
         return self.cohorts * self.symbols
 
     @property
     def epsilon(self) -> float:
-        """The level: ln(truth / lie), if some cohort tells some values apart."""
+        """Privacy level: ln(truth / lie), if some cohort tells some values apart."""
         return privacy_loss(self.truth, self._lie) if np.any(self.codes != self.codes[:, :1]) else 0.0
 
     @property
@@ -100,24 +83,23 @@ class CohortChannel(Channel):
 
     @property
     def _gain(self) -> float:
-        """How much likelier an output is for the values in its slot: (truth - lie) / cohorts."""
+        """Difference in an output's probability between values with its symbol and others."""
         return (self.truth - self._lie) / self.cohorts
 
     @cached_property
     def _slots(self) -> NDArray[np.int64]:
-        """The output that every value truly has in every cohort."""
+        """Output of every value's own symbol, shape (cohorts, cells)."""
         return self.symbols * np.arange(self.cohorts)[:, None] + self.codes.astype(np.int64)
 
     @cached_property
     def _members(self) -> FloatArray:
-        """A row per output, with ones for the values in its slot."""
+        """A row per output, with ones for the values that have its symbol."""
         members = np.zeros((self.outputs, self.cells))
         members[self._slots, np.arange(self.cells)] = 1
         return members
 
     @cached_property
     def _gram(self) -> FloatArray:
-        """How often two values share a slot."""
         return self._members.T @ self._members
 
     @cached_property
@@ -138,7 +120,7 @@ class CohortChannel(Channel):
 
     @property
     def idle(self) -> BoolArray:
-        """Say which symbols no value of the cohort has, or all have."""
+        """Mask of the symbols that no value of the cohort has, or all have."""
         holders = self._members.sum(axis=1)
         found: BoolArray = (holders == 0) | (holders == self.cells)
         return found
@@ -152,19 +134,16 @@ class CohortChannel(Channel):
         return self.push(np.eye(self.cells))
 
     def invert(self, proportions: FloatArray) -> FloatArray:
-        """Undo `push` by least squares on the shares of the slots, given the codes."""
+        """Undo `push` by least squares, given the codes."""
         shares = (proportions - self._lie / self.cohorts) / self._gain
         return shares @ self._members @ self._inverse_gram
 
     def score(self, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
-        """Pull the score of the outputs back to the cells, up to multiples of ones, which contrasts do not see."""
+        """Return score and information of the cells, up to multiples of ones, which contrasts do not see."""
         return self._gain * (weights @ self._members), information_of(self._gain**2 * self._pairs(precision))
 
     def simulate(self, true_counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-        """Send each value's respondents to cohorts; let all in a slot tell the truth or fake, and fakes be uniform.
-
-        Randomized response is the truth with probability truth - lie, and else a fake that may be true.
-        """
+        """Draw each value's cohorts, who tells the truth (truth - lie), and uniform fakes, which may be true."""
         slots = np.zeros((*true_counts.shape[:-1], self.outputs), dtype=np.int64)
         uniform = np.full(self.cohorts, 1 / self.cohorts)
         for value in range(self.cells):
@@ -175,7 +154,7 @@ class CohortChannel(Channel):
         return truthful + faked.reshape(slots.shape)
 
     def spread(self, mean: FloatArray) -> FloatArray:
-        """Return the covariance matrix of one report's estimate, by way of pairs of values, not of outputs."""
+        """Return the covariance matrix of one report's estimate, from pairs of values rather than of outputs."""
         inverse = self._inverse_gram / self._gain
         expected: FloatArray = mean @ self._members @ inverse
         second: FloatArray = inverse @ self._pairs(mean) @ inverse
@@ -188,7 +167,7 @@ class CohortChannel(Channel):
         return found
 
     def _pairs(self, weights: FloatArray) -> FloatArray:
-        """Return for every two values the total weight of the outputs whose slots hold both."""
+        """Return for every two values the total weight of the outputs that stand for both."""
         return (self._members.T * weights[..., None, :]) @ self._members
 
     def to_dict(self) -> dict[str, Any]:

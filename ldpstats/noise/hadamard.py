@@ -23,15 +23,7 @@ _PLUS, _MINUS = 0, 1
 
 
 def walsh_hadamard(array: ArrayLike) -> FloatArray:
-    """Multiply the last axis by the Hadamard matrix of its length K, a power of two, in O(K log K).
-
-    Twice this is K times the array.
-
-    Examples
-    --------
-    >>> walsh_hadamard([1, 0, 0, 2])
-    array([ 3., -1., -1.,  3.])
-    """
+    """Multiply the last axis by the Hadamard matrix of its length K, a power of two, in O(K log K)."""
     transformed = np.asarray(array, dtype=float)
     shape, half = transformed.shape, 1
     if not shape or shape[-1].bit_count() != 1:
@@ -51,18 +43,16 @@ def odd(rows: IntArray, columns: IntArray) -> NDArray[np.int64]:
 
 
 def places(values: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    """Return block · size + row for values that fill blocks of this size: all the rows but the first, in order."""
+    """Return block · size + row of values that fill blocks of this size in order, leaving out every first row."""
     block, row = np.divmod(values, size - 1)
     return block * size + row + 1
 
 
 def random_columns(people: NDArray[np.int64], rng: np.random.Generator, *, positive: bool) -> NDArray[np.int64]:
-    """Give everybody a uniformly drawn column, and count the columns by the sign that they have in the person's row.
+    """Draw a uniform column for everybody, and count columns by the sign in the person's row: shape (..., columns, 2).
 
-    The last axis of `people` is the rows; the result has two more entries to it, for plus and minus. If
-    `positive`, the columns are uniform among those with a plus (nobody may then need row 0 to be negative).
-    All people are moved at once, one binary digit of the column after the other, in a fast transform of counts:
-    it needs O(K log K) binomial draws for K rows, however many people there are.
+    The last axis of `people` is the rows; if `positive`, columns have a plus, and nobody may need row 0 to be negative.
+    All people move at once, one binary digit of the column after the other: O(K log K) draws for K rows.
     """
     tables = people.shape[:-1]
     # axes: the digits drawn so far, the digits of the row that are left, the sign so far
@@ -84,26 +74,8 @@ def random_columns(people: NDArray[np.int64], rng: np.random.Generator, *, posit
 class HadamardResponse(Channel):
     """A report is an output from the value's set with probability `inside`, and else one of all the others.
 
-    There are `blocks` blocks of `size` outputs. A value has a row of the Hadamard matrix of this size (not the
-    first) in one of the blocks, and its set is where that row is +1 (Acharya, Sun & Zhang 2019).
-
-    Parameters
-    ----------
-    cells : int
-        The number of values; `places` says which rows they have.
-    blocks, size : int
-        The blocks of outputs and their size, a power of two; there are blocks · (size - 1) rows at least for the
-        values.
-    inside : float
-        The probability that a report lies in the set of its value.
-
-    Examples
-    --------
-    >>> channel = HadamardResponse(cells=3, blocks=1, size=4, inside=0.75)
-    >>> channel.matrix()
-    array([[0.375, 0.125, 0.375, 0.125],
-           [0.375, 0.375, 0.125, 0.125],
-           [0.375, 0.125, 0.125, 0.375]])
+    Outputs come in blocks of `size`, a power of two. A value has a row of the Hadamard matrix of this size in one of
+    the blocks (`places` says which; never the first), and its set is where that row is +1 (Acharya, Sun & Zhang 2019).
     """
 
     cells: int
@@ -129,7 +101,7 @@ class HadamardResponse(Channel):
 
     @property
     def epsilon(self) -> float:
-        """The level: that of an output in the set of one value, and not in that of another."""
+        """Privacy level: an output may be in the set of one value, and not in that of another."""
         return privacy_loss(self._high, self._low)
 
     @property
@@ -149,12 +121,11 @@ class HadamardResponse(Channel):
         return places(np.arange(self.cells), self.size)
 
     def _transform(self, outputs: FloatArray) -> FloatArray:
-        """Transform every block."""
         return walsh_hadamard(outputs.reshape(*outputs.shape[:-1], self.blocks, self.size)).reshape(outputs.shape)
 
     @property
     def idle(self) -> BoolArray:
-        """Say which outputs lie in no set, or in all of them."""
+        """Mask of outputs that lie in no set, or in all of them."""
         rows = np.zeros(self.outputs)
         rows[self._places] = 1
         rows[:: self.size] = rows.reshape(self.blocks, self.size).sum(axis=-1)
@@ -163,11 +134,7 @@ class HadamardResponse(Channel):
         return found
 
     def push(self, frequencies: FloatArray) -> FloatArray:
-        """Return the distribution of the report.
-
-        It sums to one even where estimated frequencies do not: what is missing lies uniformly, where `invert` does
-        not see it.
-        """
+        """Return the report's distribution; what frequencies lack to one lies uniformly, unseen by `invert`."""
         rows = np.zeros((*frequencies.shape[:-1], self.outputs))
         rows[..., self._places] = frequencies
         # (1 + H) / 2 says which outputs are in a set, and the first row is all ones
@@ -186,7 +153,7 @@ class HadamardResponse(Channel):
         return self._transform(proportions)[..., self._places] / (self.size * self._gain)
 
     def score(self, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
-        """Pull the score of the outputs back to the cells, up to multiples of ones, which contrasts do not see."""
+        """Return score and information of the cells, up to multiples of ones, which contrasts do not see."""
         refuse_too_large((self.cells, self.cells), "the information")
         here, pulled, seen = self._places, self._transform(weights), self._transform(precision)
         first = here & -self.size
@@ -195,10 +162,7 @@ class HadamardResponse(Channel):
         return self._gain * (pulled[..., first] + pulled[..., here]), information_of(self._gain**2 * pairs)
 
     def simulate(self, true_counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-        """Draw who takes an output of the own set, from the sets, and let all the others take any.
-
-        A report is from the set with probability size · gain, and else uniform over all the outputs.
-        """
+        """Draw an output of the own set with probability size · gain, and else one of all outputs."""
         truthful = rng.binomial(true_counts, self.size * self._gain)
         anywhere = rng.multinomial((true_counts - truthful).sum(axis=-1), np.full(self.outputs, 1 / self.outputs))
         people = np.zeros_like(anywhere)
@@ -207,7 +171,7 @@ class HadamardResponse(Channel):
         return anywhere + random_columns(blocks, rng, positive=True)[..., _PLUS].reshape(anywhere.shape)
 
     def spread(self, mean: FloatArray) -> FloatArray:
-        """Return the covariance matrix of one report's estimate: one transform holds all products of two rows."""
+        """Return the covariance matrix of one report's estimate; one transform has all products of two rows."""
         refuse_too_large((self.cells, self.cells), "a covariance matrix")
         expected = self.invert(mean)
         second = self._pairs(self._transform(mean)) / (self.size * self._gain) ** 2
@@ -222,13 +186,12 @@ class HadamardResponse(Channel):
 
     @property
     def _together(self) -> BoolArray:
-        """Which values share a block."""
         block = self._places // self.size
         together: BoolArray = block[:, None] == block
         return together
 
     def _pairs(self, transformed: FloatArray) -> FloatArray:
-        """Return the coefficient of the product of every two values' rows; it is nothing between blocks."""
+        """Return the coefficient of the product of every two values' rows; zero between blocks."""
         here = self._places
         product = (here & -self.size)[:, None] + ((here[:, None] ^ here) & (self.size - 1))
         return np.where(self._together, transformed[..., product], 0)
@@ -243,22 +206,8 @@ class HadamardResponse(Channel):
 class HadamardRandomizedResponse(Channel):
     """A report is a column of a Hadamard matrix, uniform and public, and the sign of the value's entry there.
 
-    The value v has row v of the smallest matrix with a row for every value; the sign is kept with probability
-    `truth`. Output 2 j is a plus in column j, and output 2 j + 1 a minus. The estimate of f is unbiased with
-    n times the covariance c² I - f fᵀ, where c = 1 / (2 truth - 1).
-
-    Parameters
-    ----------
-    cells : int
-        The number of values.
-    truth : float
-        The probability that the sign is kept, above one half.
-
-    Examples
-    --------
-    >>> HadamardRandomizedResponse(cells=2, truth=0.75).matrix()
-    array([[0.375, 0.125, 0.375, 0.125],
-           [0.375, 0.125, 0.125, 0.375]])
+    The value v has row v; the sign is kept with the probability `truth`, above 1/2. Output 2j is a plus in column j, 2j
+    + 1 a minus. n times the covariance of the estimate is c² I - f fᵀ, where c = 1 / (2 truth - 1).
     """
 
     cells: int
@@ -281,21 +230,19 @@ class HadamardRandomizedResponse(Channel):
 
     @property
     def epsilon(self) -> float:
-        """The level of the sign."""
+        """Privacy level of the sign."""
         return privacy_loss(self.truth, 1 - self.truth)
 
     @property
     def _contrast(self) -> float:
-        """The inverse of c: 2 truth - 1."""
         return 2 * self.truth - 1
 
     def _signed(self, outputs: FloatArray, sign: int) -> FloatArray:
-        """Return plus and minus, added up with this sign of the minus, for every column."""
         return outputs[..., _PLUS::2] + sign * outputs[..., _MINUS::2]
 
     @property
     def idle(self) -> BoolArray:
-        """Say which outputs belong to the first column, whose signs are all alike; no other has only one sign."""
+        """Mask of the outputs of the first column, which has one sign for all values; no other column has."""
         return np.arange(self.outputs) < 2
 
     def push(self, frequencies: FloatArray) -> FloatArray:
@@ -315,7 +262,7 @@ class HadamardRandomizedResponse(Channel):
         return walsh_hadamard(self._signed(proportions, -1))[..., : self.cells] / self._contrast
 
     def score(self, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
-        """Pull the score of the outputs back to the cells, up to multiples of ones, which contrasts do not see."""
+        """Return score and information of the cells, up to multiples of ones, which contrasts do not see."""
         refuse_too_large((self.cells, self.cells), "the information")
         gain, values = self._contrast / self.outputs, np.arange(self.cells)
         pulled = walsh_hadamard(self._signed(weights, -1))[..., : self.cells]

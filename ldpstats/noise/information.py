@@ -16,16 +16,9 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Information:
-    """The matrix diag(diagonal) + left core leftᵀ.
+    """The matrix diag(diagonal) + left core leftᵀ; as frequencies sum to one, it is applied to contrasts only.
 
-    It is only ever applied to contrasts (vectors that sum to zero), because frequencies sum to one.
-
-    Parameters
-    ----------
-    diagonal : array, shape (..., m)
-    left : array, shape (..., m, k)
-    core : array, shape (..., k, k)
-        `left` and `core` are None where the matrix is diagonal.
+    Shapes (..., m), (..., m, k) and (..., k, k); `left` and `core` are None where the matrix is diagonal.
     """
 
     diagonal: FloatArray
@@ -77,7 +70,7 @@ class Information:
         return volume
 
     def sees_every_contrast(self) -> bool:
-        """Say whether one table's matrix is clearly regular: by its diagonal, and the few eigenvalues that differ."""
+        """Say whether one table's matrix is clearly regular, by its diagonal and the eigenvalues that differ."""
         least, most = float(self.diagonal.min()), float(self.diagonal.max())
         if least <= 0:
             return False
@@ -86,7 +79,7 @@ class Information:
         return bool(least * low > most * high * self.diagonal.shape[-1] * _ROUNDING)
 
     def _solved(self, columns: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return M⁻ columns, and the small matrix with the determinant of M over that of its diagonal."""
+        """Return M⁻ columns, and the small matrix whose determinant is that of M over that of its diagonal."""
         solved = columns / self.diagonal[..., None]
         if self.left is None or self.core is None:
             return solved, np.eye(1)
@@ -97,7 +90,7 @@ class Information:
         return solved, small
 
     def of_cells(self, classes: IntArray) -> Information:
-        """Return the information about cells whose answers are `classes`, given this about the answers."""
+        """Return the information about cells from this about answers, where `classes` is the answer of every cell."""
         answers = self.diagonal.shape[-1]
         if classes.size == answers:
             left = None if self.left is None else self.left[..., classes, :]
@@ -120,14 +113,11 @@ class Information:
 
 
 def solve_or_shortest(matrix: FloatArray, columns: FloatArray) -> FloatArray:
-    """Solve for each table; where a matrix is singular, take the shortest solutions.
+    """Solve symmetric systems, one per table; where one is singular, take the shortest solution.
 
     Parameters
     ----------
-    matrix : array, shape (..., cells, cells)
-        Symmetric matrices.
-    columns : array, shape (..., cells, columns)
-        Right-hand sides.
+    matrix, columns : arrays, shapes (..., cells, cells) and (..., cells, columns)
     """
     try:
         return np.linalg.solve(matrix, columns)
@@ -140,17 +130,13 @@ def solve_or_shortest(matrix: FloatArray, columns: FloatArray) -> FloatArray:
 
 
 def shortest(matrix: FloatArray, columns: FloatArray) -> FloatArray:
-    """Solve for each table where a positive semidefinite matrix may be singular, whatever the units of its rows.
+    """Solve positive semidefinite systems that may be singular, one per table, whatever the units of their rows.
 
-    Directions that are seen less than rounding would be are left alone: the solution is the shortest in units in which
-    the diagonal is one.
+    Directions seen less than rounding are left alone; the solution is the shortest in units of a diagonal of ones.
 
     Parameters
     ----------
-    matrix : array, shape (..., cells, cells)
-        Symmetric matrices.
-    columns : array, shape (..., cells, columns)
-        Right-hand sides.
+    matrix, columns : arrays, shapes (..., cells, cells) and (..., cells, columns)
     """
     diagonal = np.diagonal(matrix, axis1=-2, axis2=-1)
     unit = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))[..., None]
@@ -159,6 +145,6 @@ def shortest(matrix: FloatArray, columns: FloatArray) -> FloatArray:
 
 
 def information_of(matrix: FloatArray) -> Information:
-    """Return the information that is this matrix: a core between all the cells."""
+    """Return a dense matrix as information."""
     left = np.broadcast_to(np.eye(matrix.shape[-1]), matrix.shape)
     return Information(np.zeros(matrix.shape[:-1]), left, matrix)

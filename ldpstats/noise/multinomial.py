@@ -63,7 +63,7 @@ class MultinomialNoise(NoiseModel):
 
     @property
     def own_and_common(self) -> tuple[float, FloatArray] | None:
-        """How often the truth is told, and how often each fake; None of other channels."""
+        """Probabilities of the truth and of each fake; None of channels other than truth or fake."""
         channel = self.truth_or_fake
         return None if channel is None else (channel.truth, (1 - channel.truth) * np.asarray(channel.fake))
 
@@ -128,11 +128,11 @@ class MultinomialNoise(NoiseModel):
         return self.channel.likelihood_score(self.mean(frequencies), counts, n)
 
     def log_likelihoods(self, tallies: NDArray[Any]) -> FloatArray:
-        """Return the logarithm of the channel's column behind each report."""
+        """Return ln P(output | value), for every value."""
         return self.channel.log_likelihoods(tallies.argmax(axis=-1))
 
     def supports(self, frequencies: FloatArray) -> NDArray[np.bool_]:
-        """Say for each table whether every informative output has a positive probability, beyond rounding."""
+        """Say for each table whether every output that tells anything has a positive probability, beyond rounding."""
         proper: NDArray[np.bool_] = np.all(
             (self.mean(frequencies) > self.channel.rounding()) | self.channel.idle, axis=-1
         )

@@ -31,19 +31,9 @@ _FAR = 37.0
 
 @dataclass(frozen=True, slots=True)
 class DiscreteLaplace:
-    """The two-sided geometric law on whole numbers: P(z) is proportional to e^(-|z| / scale).
+    """Two-sided geometric noise on whole numbers: P(z) is proportional to e^(-|z| / scale).
 
-    Its variance 2 e^(-1/scale) / (1 - e^(-1/scale))² is about 2 scale² - 1/6: from a scale of 2 on it is within
-    2.1 % of that of the continuous Laplace law with the same scale.
-
-    Parameters
-    ----------
-    scale : float
-
-    Examples
-    --------
-    >>> round(DiscreteLaplace(2.0).variance, 2)
-    7.84
+    Its variance, about 2 scale² - 1/6, is within 2.1 % of that of continuous Laplace noise from a scale of 2 on.
     """
 
     scale: float
@@ -60,7 +50,7 @@ class DiscreteLaplace:
 
     @property
     def epsilon(self) -> float:
-        """The level of one histogram: another record moves one count down and one up."""
+        """Privacy level of one histogram: another record moves one count down and one up."""
         return 2 / self.scale
 
     def sums(self, number: int, shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.int64]:
@@ -81,21 +71,9 @@ class DiscreteLaplace:
 
 @dataclass(frozen=True, slots=True)
 class RoundedGaussian:
-    """A normal variable with mean zero, rounded to the nearest whole number.
+    """Normal noise with the standard deviation `sigma`, rounded to whole numbers: variance about sigma² + 1/12.
 
-    Counts are whole, so that adding it is adding the normal variable itself and rounding afterwards: a release has
-    the (ε, δ) of continuous noise, and no ε alone. Its variance is practically sigma² + 1/12.
-
-    Parameters
-    ----------
-    sigma : float
-        The standard deviation before rounding.
-
-    Examples
-    --------
-    >>> noise = RoundedGaussian(8.0)
-    >>> round(noise.variance, 4), round(noise.delta(1.0, math.sqrt(2)), 11)
-    (64.0833, 3.7e-10)
+    As rounding may come after adding to whole counts, a release has the (ε, δ) of continuous noise, and no ε alone.
     """
 
     sigma: float
@@ -107,17 +85,16 @@ class RoundedGaussian:
 
     @classmethod
     def least(cls, epsilon: float, delta: float, sensitivity: float) -> RoundedGaussian:
-        """Return the law with the least sigma that has this delta at this level.
+        """Return the law with the least sigma that has this delta at this level, to a part in 10^9 (Balle & Wang 2018).
 
-        The equation of `delta` is solved (Balle & Wang 2018), up to a part in 10^9, to the side of more privacy. The
-        textbook's sensitivity √(2 ln(1.25/δ)) / ε is proved for ε below 1 only, and larger than needed there.
+        The textbook's sensitivity √(2 ln(1.25/δ)) / ε is proved for ε below 1 only, and larger than needed there.
         """
         gap = _gap(epsilon, delta)
         return cls(sensitivity * (math.sqrt(gap**2 + 2 * epsilon) - gap) / (2 * epsilon) * (1 + 1e-9))
 
     @property
     def variance(self) -> float:
-        """The variance of one draw: the sum of (2 k + 1) P(|z| > k) over all k."""
+        """Variance of one draw: the sum of (2 k + 1) P(|z| > k) over all k."""
         if self.sigma >= _SMOOTH:
             return self.sigma**2 + 1 / 12
         from scipy.special import ndtr
@@ -131,9 +108,9 @@ class RoundedGaussian:
         return math.inf
 
     def delta(self, epsilon: float, sensitivity: float) -> float:
-        """Return the δ at a level, for counts that another record moves by so much in all (Euclidean norm).
+        """Return the δ at a level, for counts that another record moves by s in all (Euclidean norm).
 
-        It is the least one of the normal variable: Φ(s/2σ − εσ/s) − e^ε Φ(−s/2σ − εσ/s). Rounding can only help.
+        It is that of the normal variable, Φ(s/2σ − εσ/s) − e^ε Φ(−s/2σ − εσ/s); rounding can only help.
         """
         shift = sensitivity / self.sigma
         return math.exp(_log_delta(shift / 2 - epsilon / shift, epsilon))
@@ -161,28 +138,9 @@ NoiseLaw: TypeAlias = DiscreteLaplace | RoundedGaussian
 
 @dataclass(frozen=True, slots=True)
 class NoisyCounts(NoiseModel):
-    """True counts plus independent noise per cell, which every release of a table brings once, however many answered.
+    """True counts plus independent noise in every cell, once per release of a table with `n` respondents.
 
-    A tally of so many respondents is one release; releases of as many respondents each add up, their noise with
-    them. Counts may be negative, and may exceed the number of respondents.
-
-    Parameters
-    ----------
-    cells : int
-        The number of values.
-    n : int
-        The respondents of one release.
-    law : DiscreteLaplace or RoundedGaussian
-        The law of the noise in a cell.
-
-    Examples
-    --------
-    >>> noise = NoisyCounts(2, 100, DiscreteLaplace(2.0))
-    >>> noise.simulate(np.array([60, 40]), np.random.default_rng(1))
-    array([59, 48])
-    >>> noise.report_covariance(np.array([0.6, 0.4])).round(3)
-    array([[ 0.318, -0.24 ],
-           [-0.24 ,  0.318]])
+    Releases of as many respondents each add up. Counts may be negative, or exceed the number of respondents.
     """
 
     cells: int
@@ -195,7 +153,7 @@ class NoisyCounts(NoiseModel):
 
     @property
     def epsilon(self) -> float:
-        """The level of one release, for another record in place of any one."""
+        """Privacy level of one release, for another record in place of any one."""
         return self.law.epsilon
 
     @property
@@ -210,7 +168,7 @@ class NoisyCounts(NoiseModel):
 
     @property
     def spread(self) -> float:
-        """The variance of the noise in a cell, shared out among the respondents."""
+        """Variance of a cell's noise, per respondent: divided by n."""
         return self.law.variance / self.n
 
     def mean(self, frequencies: FloatArray) -> FloatArray:
@@ -222,7 +180,7 @@ class NoisyCounts(NoiseModel):
         return np.eye(self.cells), np.zeros(self.cells)
 
     def report_covariance(self, frequencies: FloatArray) -> FloatArray:
-        """Return the sampling covariance of a respondent, and her share of the noise."""
+        """Return the sampling covariance of one respondent, plus her share of the noise."""
         refuse_too_large((self.cells, self.cells), "a covariance matrix")
         return multinomial_covariance(frequencies) + self.spread * np.eye(self.cells)
 
@@ -231,11 +189,7 @@ class NoisyCounts(NoiseModel):
         return proportions
 
     def covariance(self, frequencies: FloatArray) -> FloatArray:
-        """Return n times the covariance matrix of the estimate.
-
-        Improper frequencies are cut at zero and scaled to sum to one first, lest a cell that shows less than nothing
-        be given less than the variance of its noise.
-        """
+        """Return n times the estimate's covariance at frequencies cut at zero, lest a cell have less than its noise."""
         return self.report_covariance(_cut(frequencies))
 
     def variance(self, frequencies: FloatArray) -> FloatArray:
@@ -265,7 +219,7 @@ class NoisyCounts(NoiseModel):
         return gls_score(frequencies, counts / n, self.spread, n)
 
     def log_likelihoods(self, tallies: NDArray[Any]) -> FloatArray:
-        """Return what the release of a single respondent's table says for each value."""
+        """Return ln P(release | value), up to a constant, where a single respondent is in the table."""
         return self.law.log_weight(tallies - 1) - self.law.log_weight(tallies)
 
     def supports(self, frequencies: FloatArray) -> NDArray[np.bool_]:
@@ -278,11 +232,11 @@ class NoisyCounts(NoiseModel):
         return definite
 
     def influence(self) -> tuple[FloatArray, FloatArray]:
-        """Return zero and one: the curator adds the noise, not the respondents."""
+        """Return zeros and ones: the curator adds the noise, not the respondents."""
         return np.zeros(self.cells), np.ones(self.cells)
 
     def total(self) -> ReportTotal:
-        """Return the law of the sum of the counts, per respondent: it is one, and noise."""
+        """Return the law of the sum of the counts per respondent: one, plus noise."""
         return ReportTotal(1.0, 1.0, self.cells * self.spread)
 
     def to_dict(self) -> dict[str, Any]:
@@ -291,7 +245,7 @@ class NoisyCounts(NoiseModel):
 
 
 def _cut(frequencies: FloatArray) -> FloatArray:
-    """Return proper frequencies; not zero: if all are cut, they are equal."""
+    """Cut frequencies just above zero and rescale them; equal, if all are cut."""
     return proper(np.maximum(frequencies, np.finfo(float).tiny))
 
 
@@ -304,7 +258,7 @@ def _gap(epsilon: float, delta: float) -> float:
 
 
 def _log_delta(gap: float, epsilon: float) -> float:
-    """Return ln δ of normal noise; with the shift s in standard deviations, gap = s/2 − ε/s and s/2 + ε/s is the root.
+    """Return ln δ of normal noise for gap = s/2 − ε/s, s the shift in standard deviations (the root is s/2 + ε/s).
 
     In logarithms no digits are lost where both terms are tiny, or e^ε is large.
     """

@@ -23,26 +23,10 @@ from ldpstats.noise.support import SupportNoise
 
 @dataclass(frozen=True)
 class PatternChannel(Channel):
-    """Every output is a set of values that a report supports: any set of them, or any of the fixed size.
+    """Every output is a set of values that a report supports: any set, or any of the fixed size.
 
-    Their counts have a likelihood, where counts by value have two moments. The unbiased estimate and its covariance are
-    those of the counts by value.
-
-    A set is known by its number. Of all sets that is the binary number whose first bit says whether the first value
-    is in it. Sets of a fixed size are numbered in the order of their largest members, then of the next ones, and so on.
-
-    Parameters
-    ----------
-    support : SupportNoise
-        How often a report supports each value.
-
-    Examples
-    --------
-    >>> channel = PatternChannel(SupportNoise.independent(2, 0.5, 0.25))
-    >>> channel.push(np.array([1.0, 0.0]))
-    array([0.375, 0.125, 0.375, 0.125])
-    >>> channel.invert(channel.push(np.array([0.3, 0.7]))).round(12)
-    array([0.3, 0.7])
+    Counts of sets have a likelihood, those by value two moments; the unbiased estimate is by the latter. Sets of any
+    size are numbered in binary, the first value first; those of a fixed size by their largest members, then the next.
     """
 
     support: SupportNoise
@@ -97,12 +81,7 @@ class PatternChannel(Channel):
         return found
 
     def numbers_of_members(self, members: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the number of every set of the fixed size, given its values in increasing order.
-
-        Parameters
-        ----------
-        members : array of int, shape (sets, size)
-        """
+        """Return the numbers of sets of the fixed size, each row its values in increasing order."""
         found = np.zeros(len(members), dtype=np.int64)
         for place in range(members.shape[1]):
             found += self._before[:, place + 1][members[:, place]]
@@ -110,7 +89,7 @@ class PatternChannel(Channel):
 
     @cached_property
     def _before(self) -> IntArray:
-        """The number of sets of each size below each value, or that of all outputs where no member needs as many."""
+        """Number of sets of each size below each value, cut at the number of outputs, beyond which no set needs it."""
         before = np.zeros((self.cells, self.cells + 1), dtype=np.int64)
         before[:, 0] = 1
         for value in range(1, self.cells):
@@ -119,7 +98,7 @@ class PatternChannel(Channel):
 
     @cached_property
     def _chances(self) -> tuple[FloatArray, FloatArray]:
-        """The probabilities of every set, for a true value that is in it and for one that is not."""
+        """Probability of every set, for a true value that is in it and for one that is not."""
         noise, held = self.support, self.members.sum(axis=1)
         others = self.cells - 1
         if noise.size is not None:
@@ -151,7 +130,7 @@ class PatternChannel(Channel):
 
     @cached_property
     def _places(self) -> IntArray:
-        """Where in a row of `_pairs` the product of any two values stands."""
+        """Which column of `_pairs` is for which two values."""
         places = np.zeros((self.cells, self.cells), dtype=np.int64)
         one, other = np.triu_indices(self.cells)
         places[one, other] = places[other, one] = np.arange(one.size)
@@ -159,7 +138,7 @@ class PatternChannel(Channel):
 
     @cached_property
     def idle(self) -> BoolArray:
-        """Say which sets all values make equally likely: the empty one, and that of all."""
+        """Mask of the sets that all values make equally likely: the empty one, and that of all."""
         held = self.members.sum(axis=1)
         found: BoolArray = (held == 0) | (held == self.cells)
         return found
@@ -173,11 +152,11 @@ class PatternChannel(Channel):
         return self._matrix
 
     def invert(self, proportions: FloatArray) -> FloatArray:
-        """Undo `push`: by how many reports support each value, as if nothing else was known of them."""
+        """Undo `push` by the counts by value, as if nothing else was known of the reports."""
         return self.support.debias(proportions @ self.members)
 
     def score(self, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
-        """Pull the score of the outputs back to the cells, up to multiples of ones, which contrasts do not see."""
+        """Return score and information of the cells, up to multiples of ones, which contrasts do not see."""
         return weights @ self._gains, information_of((precision @ self._pairs)[..., self._places])
 
     def simulate(self, true_counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
@@ -205,29 +184,29 @@ class PatternChannel(Channel):
         return self.variance(self.invert(mean))
 
     def covariance(self, frequencies: FloatArray) -> FloatArray:
-        """Return the same, given the frequencies: that of the counts by value."""
+        """Return the covariance matrix of one report's estimate at these frequencies: that of the counts by value."""
         return self.support.covariance(frequencies)
 
     def variance(self, frequencies: FloatArray) -> FloatArray:
-        """Return its diagonal."""
+        """Return the variances of one report's estimate at these frequencies."""
         return self.support.variance(frequencies)
 
     def likelihood_score(self, mean: FloatArray, counts: NDArray[Any], n: int) -> tuple[FloatArray, Information]:
-        """Return the score and the information; idle sets gain nothing, so that there is less to do than for others."""
+        """Return the multinomial score and its information; idle sets have no gain, so they need no care."""
         inverse = 1 / np.where(mean == 0, RAREST, mean)
         return self.score(counts * inverse - n, n * inverse)
 
     def log_likelihoods(self, outputs: NDArray[np.intp]) -> FloatArray:
-        """Return the level for the values in each set, and 0 for the others."""
+        """Return epsilon for the values in each set, and 0 for the others: ln P(set | value), up to a constant."""
         return self.support.log_likelihoods(self.members[outputs])
 
     def rounding(self) -> FloatArray:
-        """Return the rounding of each set's probability: many are tiny."""
+        """Return the rounding error of each set's probability: many are tiny."""
         rounding: FloatArray = np.finfo(float).eps * self._matrix.max(axis=0)
         return rounding
 
     def total(self) -> ReportTotal | None:
-        """Return the law of how many values a report supports: what its set counts for is its size."""
+        """Return the law of the size of the reported sets; None where it is fixed."""
         of_values = self.support.total()
         return None if of_values is None else replace(of_values, weights=self.members.sum(axis=1))
 
@@ -243,7 +222,7 @@ def patterns_of(noise: NoiseModel) -> PatternChannel | None:
 
 @lru_cache(maxsize=64)
 def pattern_channel(noise: SupportNoise) -> PatternChannel:
-    """Return the channel, once for all: its matrices are worth keeping."""
+    """Return the channel of whole reports, cached with its matrices."""
     return PatternChannel(noise)
 
 

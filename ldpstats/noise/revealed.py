@@ -26,38 +26,20 @@ _LEAST_COIN = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class RevealedBits(NoiseModel):
-    """Every bit that a report reveals was randomized on its own; which ones those are says nothing about the value.
+    """A report reveals random bits of its value, each sent as set with probability `keep` if it is set, else `flip`.
 
-    The slots (bits) come in `cohorts` groups of equal size. A report reveals slots of one group only, chosen
-    uniformly, and there all of them or a uniformly random set of `revealed`. So plain unary encoding has one
-    cohort and the identity as its encoding, dBitFlip the same with a few bits revealed, a sketch or RAPPOR has
-    many cohorts. Two numbers say all about it: the chance ρ that a slot is revealed, and the chance ρ' that two
-    given slots of a group are. Slots of different groups never are.
+    The slots (bits) come in `cohorts` groups of equal size, one after the other. A report reveals slots of one
+    uniformly chosen group only: all of them (`revealed` None), or a uniformly random set of `revealed`. Plain unary
+    encoding is one cohort with the identity; dBitFlip reveals a few bits of it; a sketch or RAPPOR has many cohorts.
+    Here ρ is the chance that a slot is revealed, ρ' that two given slots of a group are.
 
-    A tally holds, group by group, how often each slot was sent as set, and then how often as not set. With ones
-    and zeros for these counts, a slot's share of respondents whose value sets it is estimated by
+    A tally holds, group by group, how often each slot was sent as set, and then how often as not set. With ones and
+    zeros for these counts, the share of respondents whose value sets a slot is estimated by
 
-        t = (ones (1 - flip) - zeros flip) / (n ρ (keep - flip)),
+      t = (ones (1 - flip) - zeros flip) / (n ρ (keep - flip)),
 
-    and the frequencies from all t by least squares, (BᵀB)⁻¹ Bᵀ t. For the identity that is t itself. (For dBitFlip
-    Wang et al. 2020 print e^(ε/2) in their Eq. 54 where e^(ε/2) + 1 belongs, and sum over a count.)
-
-    Parameters
-    ----------
-    encoding : array of 0 and 1, shape (slots, cells)
-        The bits of each value, a column per value: the matrix B.
-    keep, flip : float
-        The probability that a revealed bit is sent as set if it is set, and if it is not.
-    cohorts : int
-        The number of groups, of consecutive slots.
-    revealed : int, optional
-        How many slots of its group a report reveals; None for all of them.
-
-    Examples
-    --------
-    >>> noise = RevealedBits(np.eye(3, dtype=int), keep=0.75, flip=0.25, revealed=2)
-    >>> noise.mean(np.array([1.0, 0.0, 0.0])).round(3)
-    array([0.5  , 0.167, 0.167, 0.167, 0.5  , 0.5  ])
+    and the frequencies from all t by least squares, (BᵀB)⁻¹ Bᵀ t, with B the encoding, shape (slots, cells). (For
+    dBitFlip Wang et al. 2020, Eq. 54, print e^(ε/2) where e^(ε/2) + 1 belongs, and sum over a count.)
     """
 
     encoding: NDArray[Any]
@@ -107,27 +89,26 @@ class RevealedBits(NoiseModel):
 
     @property
     def _width(self) -> int:
-        """The slots of a cohort."""
+        """Slots per cohort."""
         return len(self.encoding) // self.cohorts
 
     @property
     def _delta(self) -> float:
-        """How much more often a bit is sent as set if it is."""
         return self.keep - self.flip
 
     @property
     def _share(self) -> float:
-        """The chance ρ that a slot is revealed."""
+        """Probability ρ that a slot is revealed."""
         return self.size / len(self.encoding)
 
     @property
     def _share_of_pairs(self) -> float:
-        """The chance ρ' that two given slots of a cohort are revealed."""
+        """Probability ρ' that two given slots of a cohort are revealed."""
         return self._share * (self.size - 1) / max(self._width - 1, 1)
 
     @cached_property
     def _bits(self) -> FloatArray:
-        """The encoding, by cohorts: shape (cohorts, slots of a cohort, cells)."""
+        """The encoding by cohorts, shape (cohorts, slots of a cohort, cells)."""
         return self.encoding.astype(float).reshape(self.cohorts, self._width, self.cells)
 
     @property
@@ -136,7 +117,6 @@ class RevealedBits(NoiseModel):
 
     @cached_property
     def _inverse_gram(self) -> FloatArray:
-        """The matrix (BᵀB)⁻¹."""
         if not identifies(self.encoding):
             raise NotIdentifiedError(
                 f"an encoding of {self.cells} values as {len(self.encoding)} bits that are linearly dependent",
@@ -147,12 +127,11 @@ class RevealedBits(NoiseModel):
 
     @cached_property
     def _identity(self) -> bool:
-        """Whether every value sets one bit, and every bit is set by one value in order, as in plain unary encoding."""
         return is_identity(self.encoding)
 
     @cached_property
     def epsilon(self) -> float:
-        """The level: the sum over the revealed bits in which two values differ, at worst."""
+        """Privacy level: the sum over the revealed bits in which two values differ, at worst."""
         set_first, set_second = privacy_loss(self.keep, self.flip), privacy_loss(1 - self.flip, 1 - self.keep)
         pairs = differing_bits(self.encoding, self.cohorts, self.size)
         return max(first * set_first + second * set_second for first, second in pairs)
@@ -206,8 +185,7 @@ class RevealedBits(NoiseModel):
     def covariance(self, frequencies: FloatArray) -> FloatArray:
         """Return n times the covariance matrix of the debiased estimate.
 
-        One report's slot estimates have the second moments ρ'/ρ² (Bf)_st for two slots s and t of a cohort, where
-        (Bf)_st is the share of respondents whose value sets both, and none for slots of different cohorts.
+        Slots s, t of a cohort have second moments ρ'/ρ² (Bf)_st, where (Bf)_st is the share whose value sets both.
         """
         weight = self._share_of_pairs / self._share**2
         own = self._squares(frequencies @ self._flat.T) - weight * (frequencies @ self._flat.T)
@@ -218,13 +196,13 @@ class RevealedBits(NoiseModel):
         return self._inverse_gram @ middle @ self._inverse_gram - outer
 
     def variance(self, frequencies: FloatArray) -> FloatArray:
-        """Return n times the variances of the debiased estimate; those of the slots, if each is for one value."""
+        """Return n times the variances of the debiased estimate; by slot, if every value has a bit of its own."""
         if self._identity:
             return self._squares(frequencies) - frequencies**2
         return np.diagonal(self.covariance(frequencies), axis1=-2, axis2=-1)
 
     def simulate(self, true_counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-        """Draw who joins which cohort and who reveals which slots; what they send is binomial for every slot."""
+        """Draw who joins which cohort and reveals which slots; what a slot is sent as is binomial."""
         joined = np.swapaxes(rng.multinomial(true_counts, np.full(self.cohorts, 1 / self.cohorts)), -1, -2)
         whole = self._bits.astype(np.int64)
         if self.size == self._width:
@@ -238,10 +216,7 @@ class RevealedBits(NoiseModel):
         return np.stack([sent, shown - sent], axis=-2).reshape(*true_counts.shape[:-1], self.outputs)
 
     def score(self, frequencies: FloatArray, counts: NDArray[Any], n: int) -> tuple[FloatArray, Information]:
-        """Return the generalized-least-squares score of the tally, and its information: for tables with few cells.
-
-        Cohorts are uncorrelated once the number of respondents in each is taken out, which tells nothing.
-        """
+        """Return the generalized-least-squares score and information; given their sizes, cohorts are uncorrelated."""
         if self.size == self._width:
             return self._score_of_whole_cohorts(frequencies, counts, n)
         return self._score_of_parts(frequencies, counts, n)
@@ -249,10 +224,9 @@ class RevealedBits(NoiseModel):
     def _score_of_whole_cohorts(
         self, frequencies: FloatArray, counts: NDArray[Any], n: int
     ) -> tuple[FloatArray, Information]:
-        """Weigh what every slot sent, beyond what its cohort's number of reports says, by the covariance of its bits.
+        """Weigh what slots sent, given the reports of their cohort, by the covariance of the bits.
 
-        Given the cohort, that is δ² (B F Bᵀ - Bf (Bf)ᵀ), but μ (1 - μ) on the diagonal (and a little more where bits
-        are next to never flipped).
+        That is δ² (B F Bᵀ - Bf (Bf)ᵀ), but μ (1 - μ) on the diagonal, and a little more for bits hardly ever flipped.
         """
         true = (frequencies @ self._flat.T).reshape(*frequencies.shape[:-1], self.cohorts, self._width)
         sent = self.flip + self._delta * true
@@ -271,9 +245,8 @@ class RevealedBits(NoiseModel):
     def _score_of_parts(self, frequencies: FloatArray, counts: NDArray[Any], n: int) -> tuple[FloatArray, Information]:
         """Weigh slots by a generalized inverse of their covariance: that of the second moments.
 
-        A slot's count is read as e = (1 - flip) ones - flip zeros and r = ones + zeros. Slots are dependent through
-        the value alone: the moments are a 2-by-2 block for each slot and G ρ' F Gᵀ, with G = (δB, 1), so that
-        Woodbury's formula inverts a matrix between the cells.
+        With e = (1 - flip) ones - flip zeros and r = ones + zeros of each slot, these moments are a 2-by-2 block for
+        each slot plus G ρ' F Gᵀ, G = (δB, 1): Woodbury's formula inverts a matrix between the cells.
         """
         a, b, c = self._inverse_blocks(frequencies)
         gain, bits = self._share * self._delta, self._bits
@@ -294,7 +267,7 @@ class RevealedBits(NoiseModel):
         return score.sum(axis=-2), information_of(n * known.sum(axis=-3))
 
     def _inverse_blocks(self, frequencies: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the entries of every slot's inverse block, less what they share: that of e, of both, of r."""
+        """Return the entries of every slot's inverse 2-by-2 block, less what slots share: of e, of both, of r."""
         true = (frequencies @ self._flat.T).reshape(*frequencies.shape[:-1], self.cohorts, self._width)
         sent, left = self.flip + self._delta * true, self._share - self._share_of_pairs
         squares = self._share * (sent * (1 - self.flip) ** 2 + (1 - sent) * self.flip**2)
@@ -304,7 +277,7 @@ class RevealedBits(NoiseModel):
         return left / determinant, -both / determinant, squares / determinant
 
     def log_likelihoods(self, tallies: NDArray[Any]) -> FloatArray:
-        """Return ln P(report | value) up to a constant: a bit that the value sets tells how it was sent."""
+        """Return ln P(report | value) up to a constant, from the bits that the value sets."""
         sent, unset = self._unpaired(tallies)
         evidence = privacy_loss(self.keep, self.flip) * sent - privacy_loss(1 - self.flip, 1 - self.keep) * unset
         return evidence @ self._flat
@@ -315,10 +288,7 @@ class RevealedBits(NoiseModel):
         return proper
 
     def influence(self) -> tuple[FloatArray, FloatArray]:
-        """Return the extremes over all cohorts, sets of slots that may be revealed there, and bits sent for them.
-
-        An estimate is linear in the bits: each is sent as it serves, and the slots where it does so most are revealed.
-        """
+        """Return the least and the most over cohorts, revealed slots and bits sent: the estimate is linear in bits."""
         worth = self.debias(np.eye(self.outputs)).reshape(self.cohorts, 2, self._width, self.cells)
         least, most = np.sort(worth.min(axis=1), axis=1), np.sort(worth.max(axis=1), axis=1)
         lowest = least[:, : self.size].sum(axis=1).min(axis=0)
@@ -326,7 +296,7 @@ class RevealedBits(NoiseModel):
         return lowest, highest
 
     def loudest(self, direction: FloatArray) -> FloatArray:
-        """Return it from the best cohort, with the slots that serve most and the bits that do."""
+        """Return the estimates of the report worth the most in a direction: the best cohort, slots and bits."""
         worth = self.debias(np.eye(self.outputs)).reshape(self.cohorts, 2, self._width, self.cells)
         said = worth @ direction
         slots = np.argsort(-said.max(axis=1), axis=1)[:, : self.size]
@@ -338,9 +308,8 @@ class RevealedBits(NoiseModel):
     def total(self) -> ReportTotal:
         """Return the law of how many bits a report sends as set; values whose encodings are heavier send more.
 
-        The bits of the encoding among the revealed ones are hypergeometric, and what is sent as set is binomial given
-        these. Respondents whose encodings differ in weight add the spread of their means, at most a quarter of the
-        squared range.
+        The revealed bits that are set are hypergeometric, and what is sent as set is binomial given these. Respondents
+        whose encodings differ in weight add to the variance at most a quarter of the squared range of their means.
         """
         weights = self._bits.sum(axis=1)
         share = weights / self._width
@@ -358,18 +327,18 @@ class RevealedBits(NoiseModel):
         return {"kind": "revealed bits", "encoding": self.encoding.tolist(), **numbers}
 
     def _unpaired(self, tallies: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return what the slots of a tally sent as set, and as not set."""
+        """Split a tally into the counts of slots sent as set, and as not set."""
         by_cohort = tallies.reshape(*tallies.shape[:-1], self.cohorts, 2, self._width)
         flat = (*tallies.shape[:-1], len(self.encoding))
         return by_cohort[..., 0, :].reshape(flat), by_cohort[..., 1, :].reshape(flat)
 
     def _squares(self, true: FloatArray) -> FloatArray:
-        """Return the second moments of one report's slot estimates, given how many respondents' values set them."""
+        """Return the second moments of one report's slot estimates, given the share of values that set each slot."""
         noise = self.flip * (1 - self.flip) + self._delta * (1 - 2 * self.flip) * true
         return noise / (self._share * self._delta**2)
 
     def _second_moments(self, frequencies: FloatArray) -> FloatArray:
-        """Return the second moments M of one report's tally, by cohorts; those across cohorts are zero."""
+        """Return the second moments of one report's tally, by cohort; those across cohorts are zero."""
         sent = self.flip + self._delta * self._bits
         chances = np.concatenate([sent, 1 - sent], axis=-2)
         together = (chances * frequencies[..., None, None, :]) @ np.swapaxes(chances, -1, -2)
@@ -381,7 +350,7 @@ class RevealedBits(NoiseModel):
 
 
 def identifies(encoding: NDArray[Any]) -> bool:
-    """Say whether the bits of the values are linearly independent, so that slots tell all frequencies."""
+    """Say whether the bits of the values are linearly independent, so that slots identify all frequencies."""
     if is_identity(encoding):
         return True
     bits = encoding.astype(float)
@@ -399,10 +368,7 @@ def is_identity(encoding: NDArray[Any]) -> bool:
 
 
 def differing_bits(encoding: NDArray[Any], cohorts: int, revealed: int) -> set[tuple[int, int]]:
-    """Return how two values may differ in the bits of a report: (set for the first alone, for the second alone).
-
-    Of the `revealed` bits as many as possible are such: pairs that others exceed may be among the result.
-    """
+    """Return how two values may differ in revealed bits: (set for the first alone, for the other), and some smaller."""
     found = set()
     for bits in encoding.astype(float).reshape(cohorts, -1, encoding.shape[1]):
         both = bits.T @ bits

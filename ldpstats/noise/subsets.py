@@ -19,10 +19,7 @@ Counts = NDArray[np.int64]
 
 
 def subset_counts(true_counts: Counts, p: float, size: int, rng: np.random.Generator) -> Counts:
-    """Draw how many reports support each value, when it is known how many respondents have which value.
-
-    Each report supports `size` values, and the respondent's own with probability `p`.
-    """
+    """Draw how many reports support each value: `size` values each, the respondent's own with probability `p`."""
     if np.any(true_counts.sum(axis=-1) > _LARGEST):
         half = true_counts // 2
         return subset_counts(half, p, size, rng) + subset_counts(true_counts - half, p, size, rng)
@@ -33,12 +30,12 @@ def subset_counts(true_counts: Counts, p: float, size: int, rng: np.random.Gener
 
 
 def uniform_subset_counts(subsets: Counts, values: int, size: int, rng: np.random.Generator) -> Counts:
-    """Draw how many of so many uniformly random subsets hold each value; the result has a last axis for these."""
+    """Draw how many of so many uniformly random subsets hold each value, on a last axis."""
     return _drawn(subsets, np.zeros((*subsets.shape, values), dtype=np.int64), size, rng)
 
 
 def _drawn(free: Counts, holders: Counts, size: int, rng: np.random.Generator) -> Counts:
-    """Draw the counts, given how many subsets are free and how many respondents hold each value in every table."""
+    """Draw the counts, given how many subsets are free, and how many hold each value as their owner's."""
     from ldpstats.kernels import split_subsets
 
     values, tables = holders.shape[-1], free.size
@@ -66,7 +63,7 @@ def _drawn(free: Counts, holders: Counts, size: int, rng: np.random.Generator) -
 
 
 def _members(groups: Counts, number: Counts, rng: np.random.Generator) -> Counts:
-    """Draw so many members of the groups along the middle axis without replacement (multivariate hypergeometric)."""
+    """Draw so many members of the groups on the middle axis without replacement (multivariate hypergeometric)."""
     drawn = np.zeros_like(groups)
     left, rest = number.copy(), groups.sum(axis=1)
     for group in np.flatnonzero(groups.any(axis=(0, 2))):

@@ -19,31 +19,14 @@ from ldpstats.noise.support import SupportNoise
 
 @dataclass(frozen=True, slots=True)
 class SummedSupport(NoiseModel):
-    """Counts of supports, added up by classes of values: their law follows from the classes' frequencies and sizes.
+    """Counts of supports, added up by classes of values; `sizes` is the number of values in each class.
 
-    All values of a class are alike, so which of them the respondents hold does not matter. With p, q, r1, r2 and
-    Δ = p - q of the supports, a class of s values with the frequency f has the mean s q + Δ f, and classes C and D have
-    the covariance
+    Which values of a class respondents hold does not matter. With p, q, r1, r2 and Δ = p - q of the supports, a class
+    of s values with the frequency f has the mean s q + Δ f, and classes C and D have the covariance
 
-        s_C s_D (r2 - q²) + (r1 - r2 - q Δ) (s_D f_C + s_C f_D) - Δ² f_C f_D,
+      s_C s_D (r2 - q²) + (r1 - r2 - q Δ) (s_D f_C + s_C f_D) - Δ² f_C f_D,
 
     the variance being that for C = D and s (q - r2) + (Δ - 2 (r1 - r2)) f more.
-
-    Parameters
-    ----------
-    support : SupportNoise
-        The noise of the counts by value.
-    sizes : tuple of int
-        The number of values in each class.
-
-    Examples
-    --------
-    >>> noise = SummedSupport(SupportNoise.independent(3, 0.5, 0.25), (1, 2))
-    >>> noise.mean(np.array([1.0, 0.0]))
-    array([0.5, 0.5])
-    >>> noise.report_covariance(np.array([1.0, 0.0]))
-    array([[0.25 , 0.   ],
-           [0.   , 0.375]])
     """
 
     support: SupportNoise
@@ -59,7 +42,7 @@ class SummedSupport(NoiseModel):
 
     @property
     def epsilon(self) -> float:
-        """The privacy level of one report, before it is added up."""
+        """Privacy level of one report, before it is added up."""
         return self.support.epsilon
 
     @property
@@ -79,7 +62,7 @@ class SummedSupport(NoiseModel):
 
     @property
     def largest(self) -> int:
-        """The most that a report adds to an entry: as many as the largest class has values that one report supports."""
+        """The most that a report adds to an entry: the size of the largest class, or of the set if smaller."""
         return min(max(self.sizes), self.size or max(self.sizes))
 
     @property
@@ -103,11 +86,7 @@ class SummedSupport(NoiseModel):
         return (proportions - self._sizes * self.support.q) / self.support.delta
 
     def bounds(self) -> FloatArray:
-        """Return the two values of each frequency at which its estimate would not vary.
-
-        The variance is quadratic in the frequency, as that of a share of reports is. Of a single value they are the
-        estimates if none, and if all, of the reports supported it.
-        """
+        """Return the two frequencies of each class at which its estimate would not vary: roots of its variance."""
         spread, sizes = self.support.spread, self._sizes
         level = sizes * (spread.own + sizes * spread.common)
         half = spread.rise / 2 + sizes * spread.slope
@@ -133,7 +112,7 @@ class SummedSupport(NoiseModel):
         return spread.beyond(sizes, frequencies) + shared
 
     def simulate(self, true_counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-        """Draw each class's supports: independent ones by class, others as if all held the first value of theirs."""
+        """Draw each class's supports; for reports of fixed size all respondents hold the first value of their class."""
         if self.size is not None:
             values = np.zeros((*true_counts.shape[:-1], self.support.cells), dtype=true_counts.dtype)
             values[..., self._first] = true_counts
@@ -147,7 +126,7 @@ class SummedSupport(NoiseModel):
         return self.support.score_of_sums(self._sizes, frequencies, self.debias(counts / n), n)
 
     def log_likelihoods(self, tallies: NDArray[Any]) -> FloatArray:
-        """Return what a class's sum says for it: any of its values may be the true one, supported or not."""
+        """Return ln P(tally | class) up to a constant: any value of the class may be the true one, supported or not."""
         likelihoods: FloatArray = np.log1p(np.expm1(self.epsilon) * tallies / self._sizes)
         return likelihoods
 
@@ -177,5 +156,5 @@ class SummedSupport(NoiseModel):
 
     @property
     def _first(self) -> NDArray[np.int64]:
-        """The number of the first value of each class, where classes come one after the other."""
+        """Index of the first value of each class, where classes come one after the other."""
         return np.cumsum((0, *self.sizes[:-1]))

@@ -82,7 +82,7 @@ class SupportNoise(NoiseModel):
 
     @property
     def epsilon(self) -> float:
-        """The level: between a report that supports one value and not the other, and the reverse."""
+        """Privacy level: a report may support one value and not the other, or the reverse."""
         if self.size is not None:
             return privacy_loss(self.p * (self.cells - self.size), (1 - self.p) * self.size)
         return privacy_loss(self.p * (1 - self.q), (1 - self.p) * self.q)
@@ -186,7 +186,7 @@ class SupportNoise(NoiseModel):
         return information.times((estimate - frequencies)[..., None])[..., 0], information
 
     def log_likelihoods(self, tallies: NDArray[Any]) -> FloatArray:
-        """Return the level for the values that a report supports, and 0 for the others."""
+        """Return epsilon for supported values, and 0 for the others: ln P(report | value), up to a constant."""
         return self.epsilon * tallies
 
     def supports(self, frequencies: FloatArray) -> NDArray[np.bool_]:
@@ -225,9 +225,9 @@ class SupportNoise(NoiseModel):
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The covariance of estimated frequencies f of classes with s values each, times the number of reports.
+    """n times the covariance of estimated frequencies f of classes with s values each.
 
-    For two classes it is s s' common + slope (s' f + s f') - f f', and the variance has s own + rise f beside that.
+    For two classes it is s s' common + slope (s' f + s f') - f f'; variances have s own + rise f beside that.
     """
 
     own: float
@@ -236,12 +236,12 @@ class Spread:
     slope: float
 
     def beyond(self, sizes: FloatArray, frequencies: FloatArray) -> FloatArray:
-        """Return what the variances have beside that."""
+        """Return what variances have beside the formula of covariances: s own + rise f."""
         return sizes * self.own + self.rise * frequencies
 
 
 def _of_subsets(cells: int, p: float, size: int) -> tuple[float, float, float]:
-    """Return q, r1 and r2 of reports that are uniform subsets of `size`, given whether they hold the truth."""
+    """Return q, r1 and r2 of reports that are uniform subsets of `size` and hold the true value with probability p."""
     others = cells - 1
     pairs = p * (size - 1) * (size - 2) + (1 - p) * size * (size - 1)
     q, r1 = (p * (size - 1) + (1 - p) * size) / others, p * (size - 1) / others

@@ -128,19 +128,11 @@ class Tally(Saveable):
 
 
 def simulation(simulated: int, n: int) -> str:
-    """Say, in brackets, how many of n reports are simulated; of none it says nothing.
+    """Say in brackets how many of n reports are simulated; empty if none are.
 
     Parameters
     ----------
-    simulated : int
-        How many reports are simulated.
-    n : int
-        The number of reports.
-
-    Examples
-    --------
-    >>> simulation(12, 1000), simulation(1000, 1000), simulation(0, 1000)
-    (' (12 of 1,000 reports simulated)', ' (simulated)', '')
+    simulated, n : int
     """
     if not simulated:
         return ""
@@ -148,7 +140,7 @@ def simulation(simulated: int, n: int) -> str:
 
 
 def _checked_simulated(value: object, n: int) -> int:
-    """Return how many of n reports were simulated."""
+    """Return how many of n reports were simulated; True stands for all."""
     if isinstance(value, (bool, np.bool_)):
         return n if value else 0
     if at_least(value, 0, "simulated") > n:
@@ -157,7 +149,6 @@ def _checked_simulated(value: object, n: int) -> int:
 
 
 def _signed_counts(values: ArrayLike, cells: int, what: str) -> NDArray[np.int64]:
-    """Return whole counts that may be negative."""
     array = as_array(values, what)
     sizes = np.abs(array) if array.dtype.kind in "if" else array
     checked = counts_array(sizes, cells, f"{what}, signs aside,")

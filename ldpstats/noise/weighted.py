@@ -26,20 +26,7 @@ _MOST_VALUES = 300
 
 
 def weighted_report(noise: NoiseModel, frequencies: FloatArray, weights: FloatArray) -> ComplexArray | None:
-    """Return E exp(i Σ weights · contribution) for one report of a random respondent; None where no formula is known.
-
-    Parameters
-    ----------
-    frequencies : array, shape (..., cells)
-    weights : array, shape (..., nodes, outputs)
-
-    Examples
-    --------
-    >>> noise = SupportNoise.independent(2, 0.5, 0.25)
-    >>> found = weighted_report(noise, np.array([1.0, 0.0]), np.array([[0.0, 0.0], [np.pi, 0.0]]))
-    >>> found.real.round(6) + 0
-    array([1., 0.])
-    """
+    """Return E exp(i Σ weights · contribution) of a random report, shape (..., nodes); None without a known formula."""
     turned = np.exp(1j * weights)
     if isinstance(noise, MultinomialNoise):
         single: ComplexArray = (turned @ noise.mean(frequencies)[..., None])[..., 0]
@@ -58,7 +45,7 @@ def weighted_report(noise: NoiseModel, frequencies: FloatArray, weights: FloatAr
 def _subset(
     noise: SupportNoise, size: int, sizes: Sequence[int], frequencies: FloatArray, turned: ComplexArray
 ) -> ComplexArray:
-    """Return that of a random subset: elementary symmetric polynomials of the values, without the true one."""
+    """Return the same for random subsets, by elementary symmetric polynomials of the values without the true one."""
     sums = np.zeros((*turned.shape[:-1], size + 1), dtype=np.complex128)
     sums[..., 0] = 1
     for group in np.repeat(np.arange(len(sizes)), sizes):
@@ -73,24 +60,10 @@ def _subset(
 
 
 def share_below(characteristic: ComplexArray, seen: FloatArray) -> FloatArray:
-    """Return how much of a standardized law lies below `seen`; of an atom that is there, half (mid-p).
+    """Return the probability of a standardized law below `seen`, with half of an atom that is there (mid-p).
 
-    This is Gil-Pelaez' inversion by the midpoint rule, for the law with a little normal noise added, without which the
-    integral would not converge. What was seen 28 standard deviations off or farther has nothing beyond it; by
-    Cantelli's inequality that is less than .0013.
-
-    Parameters
-    ----------
-    characteristic : array, shape (..., nodes)
-        The characteristic function at `NODES`.
-    seen : array, shape (...)
-
-    Examples
-    --------
-    >>> share_below(np.exp(-(NODES**2) / 2), np.array([0.0, 1.0])).round(2)
-    array([0.5 , 0.84])
-    >>> share_below(np.cos(NODES) + 0j, np.array([-2.0, -1.0, 0.0])).round(3) + 0
-    array([0.  , 0.25, 0.5 ])
+    Inverts the characteristic function at `NODES`, shape (..., nodes), by Gil-Pelaez' formula and the midpoint rule; a
+    little normal noise makes the integral converge. Beyond 28 deviations nothing is left: < .0013 (Cantelli).
     """
     turned = np.exp(-1j * seen[..., None] * NODES) * characteristic * np.exp(-((_SMOOTH * NODES) ** 2) / 2)
     below: FloatArray = 0.5 - (turned.imag / (np.arange(NODES.size) + 0.5)).sum(axis=-1) / math.pi

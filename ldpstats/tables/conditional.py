@@ -162,7 +162,7 @@ class Conditional(TableResult):
         return self._quotients.limits_of_parts(alpha) if score is None else _inverted(score, rows.shape, alpha)
 
     def _with_estimates(self, limits: FloatArray) -> FloatArray:
-        """Let intervals reach as far as the estimate, which may be that of another method, or improper."""
+        """Widen intervals to hold the estimate, which may be that of another method, or improper."""
         shown = self._rows(self.estimate)
         return np.stack([np.fmin(limits[..., 0], shown), np.fmax(limits[..., 1], shown)], axis=-1)
 
@@ -227,7 +227,6 @@ class Conditional(TableResult):
         return summary_of_figures(title, headers, rows, self._sentences(level))
 
     def _sentences(self, level: str) -> list[str]:
-        """Return what must be known to read the figures."""
         fit = self.table.channel_fit()
         intervals = [f"Intervals ({level}): none, as the reports do not fit their channel"]
         if fit.plausible:
@@ -272,12 +271,11 @@ class Conditional(TableResult):
         return f"{about}: {cells} proportions, n = {self.n:,}{kind}{assuming(self.table)}"
 
     def _rows(self, cells: FloatArray) -> FloatArray:
-        """Return cells in a row for each combination of given categories."""
         return cells.reshape(self.table.domain.size(self.given), -1)
 
     @cached_property
     def _quotients(self) -> FiellerQuotient | str:
-        """Every cell and what its row sums to, without bias, or why there is no such estimate."""
+        """Unbiased quotients of every cell and the sum of its row, or why there are none."""
         found = unbiased_cells(self.table)
         if isinstance(found, str):
             return found
@@ -285,7 +283,7 @@ class Conditional(TableResult):
 
     @cached_property
     def _estimable(self) -> BoolArray:
-        """Which combinations of given categories are clearly above zero, without bias and as they are shown."""
+        """Mask of the combinations of given categories clearly above zero, both without bias and as they are shown."""
         shown = self._rows(self.table.cells.estimate).sum(axis=1)
         if isinstance(self._quotients, str):
             return np.zeros(shown.shape, dtype=np.bool_)
@@ -295,10 +293,7 @@ class Conditional(TableResult):
 
     @cached_property
     def _score_tests(self) -> tuple[ScoreInversion, ...] | None:
-        """The score tests of all cells where some report is rare, and the reports are there to be counted (see there).
-
-        Of a row with two cells the second one's are those of the first, the other way round.
-        """
+        """Score tests of all cells (of two columns, the first); None without rare reports that count by part."""
         sources = self.table.sources
         moved = isinstance(self.table.provenance, Consistent) and len(sources) == 1
         source = sources[0].marginal(self.table.attributes) if moved else self.table
@@ -316,13 +311,7 @@ class Conditional(TableResult):
 
 
 def quotients_of_rows(cells: FloatArray, covariance: FloatArray) -> FiellerQuotient:
-    """Return every cell over what its row sums to.
-
-    Parameters
-    ----------
-    cells : array, shape (..., rows, columns)
-    covariance : array, shape (..., rows * columns, rows * columns)
-    """
+    """Return every cell of (..., rows, columns) over its row's sum, given the covariance of the flattened cells."""
     square = covariance.reshape(*covariance.shape[:-2], *cells.shape[-2:], *cells.shape[-2:])
     within = np.einsum("...gigj->...gij", square)
     with_total = within.sum(axis=-1)
@@ -334,14 +323,7 @@ def quotients_of_rows(cells: FloatArray, covariance: FloatArray) -> FiellerQuoti
 
 
 def cell_in_row(shape: tuple[int, int], row: int, column: int) -> Comparison:
-    """Return a cell's proportion of its row, everything else being one part.
-
-    Parameters
-    ----------
-    shape : pair of int
-        The rows and columns of the table.
-    row, column : int
-    """
+    """Return the comparison of a cell with its row in a table of this shape; all other rows are one part."""
     parts = np.full(shape, 2)
     parts[row] = 1
     parts[row, column] = 0

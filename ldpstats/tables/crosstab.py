@@ -210,7 +210,6 @@ class Crosstab(TableResult):
 
     @cached_property
     def _adjusted(self) -> AdjustedResiduals:
-        """How far the cells are from independence of rows and columns, in standard errors under independence."""
         if not self.columns:
             return AdjustedResiduals.none(self.shape, "there is one attribute")
         if not self.table.channel_fit().plausible:
@@ -312,7 +311,6 @@ class Crosstab(TableResult):
         return Summary(f"{title}{kind}", tuple(panels), tuple(self._sentences()))
 
     def _texts(self) -> list[list[str]]:
-        """Return the shares and the totals as they shall be shown."""
         parts = (self.row_totals, self.column_totals, self.table.cells.summed(np.zeros(self.estimate.size, int), 1))
         shares = _framed(self.estimate, *(one.estimate for one in parts))
         errors = _framed(self.std_err, *(one.std_err for one in parts))
@@ -339,7 +337,6 @@ class Crosstab(TableResult):
         return names if self.normalize == "all" else f"{names}, percentages of {self.normalize}"
 
     def _sentences(self) -> list[str]:
-        """Return what must be known to read the figures."""
         table, found = self.table, self._conditional
         errors = "one standard error, for the population, randomization and sampling included"
         return [
@@ -355,7 +352,6 @@ class Crosstab(TableResult):
         ]
 
     def _of_residuals(self) -> list[str]:
-        """Say what the residuals are, and why some are missing."""
         found = self._adjusted
         missing = [f"No adjusted residuals: {found.why_not}."] if found.why_not else []
         if not np.isfinite(found.scaled).any():
@@ -368,7 +364,7 @@ class Crosstab(TableResult):
 
     @cached_property
     def _conditional(self) -> Conditional | None:
-        """The shares of rows or of columns, where these are wanted."""
+        """Shares of rows or of columns; None where cells are shares of all."""
         if self.normalize == "all":
             return None
         if self.normalize == "rows":
@@ -376,10 +372,8 @@ class Crosstab(TableResult):
         return Conditional(self.table.reordered((*self.columns, *self.rows)), self.columns)
 
     def _placed(self, figures: FloatArray) -> FloatArray:
-        """Return figures of shares of rows or columns as rows by columns."""
         return figures.reshape(self.shape) if self.normalize == "rows" else figures.reshape(self.shape[::-1]).T
 
 
 def _framed(cells: FloatArray, rows: FloatArray, columns: FloatArray, total: FloatArray) -> FloatArray:
-    """Return cells with the totals of rows to the right of them, and those of columns below."""
     return np.block([[cells, rows[:, None]], [columns[None, :], total[None, :]]])

@@ -31,12 +31,7 @@ Floats: TypeAlias = tuple[float, ...]
 
 
 def intervals(table: Table) -> Intervals:
-    """Return the proportions of all cells with their intervals.
-
-    Parameters
-    ----------
-    table : Table
-    """
+    """Return the proportions of all cells with their intervals."""
     _refuse_too_many(table)
     limits, why = _limits(table)
     return Intervals(
@@ -51,12 +46,7 @@ def intervals(table: Table) -> Intervals:
 
 
 def conditional_intervals(found: Conditional) -> Intervals:
-    """Return proportions with their intervals, grouped by what is given.
-
-    Parameters
-    ----------
-    found : Conditional
-    """
+    """Return conditional proportions with their intervals, grouped by what is given."""
     table, given = found.table, " · ".join(found.given)
     _refuse_too_many(table)
     within, of = _labels(table, found.given), _labels(table, found.of)
@@ -79,14 +69,7 @@ def conditional_intervals(found: Conditional) -> Intervals:
 
 
 def one_way_intervals(tables: TableSet, known: Mapping[str, Table] | None = None) -> Intervals:
-    """Return the proportions of every attribute of a set, from all reports about it, with their intervals.
-
-    Parameters
-    ----------
-    tables : TableSet
-    known : mapping, optional
-        The table of every attribute that has one, by its name, for callers who have them.
-    """
+    """Return the pooled proportions of every attribute of a set, with intervals; of `known` tables alone, if given."""
     found: dict[str, Table] = {}
     for name in tables.domain.names if known is None else known:
         taken = sum(1 + table.domain.size() for table in found.values())
@@ -118,12 +101,7 @@ def one_way_intervals(tables: TableSet, known: Mapping[str, Table] | None = None
 
 
 def mosaic(crosstab: Crosstab) -> Mosaic:
-    """Return the shares of a crosstab as areas: its rows stand beside each other, unless columns are normalized.
-
-    Parameters
-    ----------
-    crosstab : Crosstab
-    """
+    """Return a crosstab's shares as areas: rows stand beside each other, or columns if these are normalized."""
     table, shape = crosstab.table, crosstab.shape
     cells, residuals = table.cells.estimate.reshape(shape), crosstab.residuals
     below = int((cells < 0).sum())
@@ -151,12 +129,7 @@ def mosaic(crosstab: Crosstab) -> Mosaic:
 
 
 def association_plot(crosstab: Crosstab) -> AssociationPlot:
-    """Return the adjusted residuals of a crosstab as bars.
-
-    Parameters
-    ----------
-    crosstab : Crosstab
-    """
+    """Return the adjusted residuals of a crosstab as bars."""
     table = crosstab.table
     return AssociationPlot(
         f"Residuals of {' · '.join(crosstab.rows)} by {' · '.join(crosstab.columns)}",
@@ -171,7 +144,6 @@ def association_plot(crosstab: Crosstab) -> AssociationPlot:
 
 
 def _notes(table: Table) -> tuple[str, ...]:
-    """Say what must be known to look at a table: simulated, assumed, implausible."""
     assumed = assuming(table).removeprefix(", ")
     return (*_said(table.simulated, table.n, table.channel_fit()), *([assumed] if assumed else []))
 
@@ -195,7 +167,7 @@ def _of_residuals(crosstab: Crosstab, why_no_limits: str) -> list[str]:
 
 
 def _limits(table: Table, alpha: float = _ALPHA) -> tuple[FloatArray, str]:
-    """Return the lower and the upper ends of all intervals, or why there are none."""
+    """Return lower and upper ends of all intervals, shape (2, cells), and why there are none (nan), or ""."""
     if not table.channel_fit().plausible:
         return _no_limits(table), "the reports do not fit their channel"
     if table.provenance.refused:

@@ -15,16 +15,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Figures:
-    """An estimate to show, and what is known of the cells without bias.
+    """Estimate of a table derived from other tables.
 
-    Parameters
-    ----------
-    shown : Estimate
-        What is printed, with its covariance and intervals.
-    measured : Measured, optional
-        Sums of cells that were estimated without bias; None where the table has blocks, which tell more.
-    wider : JointReports, optional
-        A larger table that bounds are found in, as attributes beside those of the table join them.
+    `measured` are unbiased sums of cells, None where blocks tell more; `wider` is a larger table to find bounds in.
     """
 
     shown: Estimate
@@ -32,26 +25,20 @@ class Figures:
     wider: JointReports | None = None
 
     def onto(self, of_cell: IntArray, size: int) -> Figures:
-        """Add them up to the cells of another table: `of_cell` gives the new cell of every old one."""
+        """Add the cells up to those of another table; `of_cell` is the new cell of every old one."""
         measured = self.measured and self.measured.onto(of_cell, size)
         return replace(self, shown=self.shown.summed(of_cell, size), measured=measured)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LimitsOfReports:
-    """The intervals of a table's reports, for cells that are shown otherwise.
-
-    Parameters
-    ----------
-    unbiased : Estimate
-        What the reports say by themselves.
-    """
+    """Intervals of a table's unbiased estimate, for cells that are shown otherwise."""
 
     unbiased: Estimate
 
     @property
     def kind(self) -> str:
-        """Those of the reports."""
+        """How the intervals were found, in words."""
         return f"{self.unbiased.kind_of_intervals}, of the unbiased estimate"
 
     @property
@@ -64,5 +51,5 @@ class LimitsOfReports:
         return among_proportions(self.unbiased.estimate, self.unbiased.conf_int(alpha))
 
     def summed(self, of_cell: IntArray, size: int) -> LimitsOfReports:
-        """Return those of sums of cells."""
+        """Return the intervals of sums of cells; `of_cell` is the new cell of every old one."""
         return LimitsOfReports(self.unbiased.summed(of_cell, size))

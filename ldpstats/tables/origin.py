@@ -14,24 +14,7 @@ from ldpstats.saving import Saveable
 
 @dataclass(frozen=True, slots=True)
 class Origin(Saveable):
-    """The protocol that reports were collected under: what it was, whatever it is called today.
-
-    Parameters
-    ----------
-    protocol : str
-        Its fingerprint.
-    mechanisms : mapping of str to str
-        What randomized the reports behind each table, in words, by the table's attributes.
-    sources : mapping of str to str
-        Where what these words name was published.
-
-    Examples
-    --------
-    >>> from ldpstats import Domain, SampledGroups
-    >>> tables = SampledGroups(Domain({"sex": ["F", "M"], "car": ["yes", "no"]}), epsilon=1.0).simulate([5] * 4, rng=1)
-    >>> print(tables.origins[0].words)
-    Collected under the protocol pd8a3a3d23967: GRR at epsilon = 1.
-    """
+    """Protocol of the reports, as it was then: fingerprint, mechanisms in words by attributes, and their sources."""
 
     protocol: str
     mechanisms: Mapping[str, str]
@@ -47,26 +30,26 @@ class Origin(Saveable):
 
     @property
     def words(self) -> str:
-        """A sentence: the protocol, and what randomized the reports."""
+        """The protocol and what randomized the reports, as a sentence."""
         found = Counter(self.mechanisms.values())
         counted = [f"{words} ({number:,} {'table' if number == 1 else 'tables'})" for words, number in found.items()]
         return f"Collected under the protocol {self.protocol}: {'; '.join(counted if len(found) > 1 else found)}."
 
     @property
     def cited(self) -> list[str]:
-        """Everything that randomized reports, with where it was published."""
+        """The mechanisms, each once, with where it was published."""
         return [
             f"{words} ({self.sources[words]})" if words in self.sources else words
             for words in dict.fromkeys(self.mechanisms.values())
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain values."""
+        """Return plain values."""
         return {"protocol": self.protocol, "mechanisms": dict(self.mechanisms), "sources": dict(self.sources)}
 
 
 def randomized_by(origins: Iterable[Origin], group: str) -> str:
-    """Return what randomized the reports behind a table, in words; nothing where that is not known.
+    """Return what randomized the reports behind a table, in words; empty where that is not known.
 
     Parameters
     ----------

@@ -44,15 +44,7 @@ Placed: TypeAlias = tuple[int | None, Block]
 class JointReports:
     """What the reports of several tables tell about a larger one, pooled when it is asked for.
 
-    Parameters
-    ----------
-    tables : tuple of Table
-    joint : Domain
-        What the larger table is about, with the categories of these tables.
-    domain : Domain
-        The same with the categories that were put together since.
-    of_cell : array of int, shape (cells of the joint table,)
-        The cell of the domain that each of its cells belongs to.
+    `joint` has the categories of these tables, `domain` those put together since; `of_cell` takes cells to the latter.
     """
 
     tables: tuple[Table, ...]
@@ -118,17 +110,15 @@ def pooled_table(tables: Sequence[Table], target: Domain, privacy: PrivacyStatem
 
 
 def pooled_blocks(tables: Sequence[Table], target: Domain) -> tuple[Block, ...] | None:
-    """Return the reports of tables as reports about a target; None where that cannot be done.
+    """Return the reports of tables as reports about a target, each once; None where that cannot be done.
 
-    Those that tell nothing about it are left out. Reports that several tables count are there once, and rows of answers
-    are counted together as far as they are about the target. None where some reports cannot be added up, and where
-    respondents stand behind several blocks whose answers were not counted together.
+    Rows are counted together as far as they are about it, and blocks that tell nothing are left out. None where reports
+    cannot be added up, or respondents stand behind several blocks that were not counted together.
 
     Parameters
     ----------
     tables : sequence of Table
-    target : Domain
-        What they are to be about, with the categories of the tables.
+    target : Domain, with the categories of the tables
     """
     telling = list(onto(tables, target))
     about = [table for table, _, _ in telling]
@@ -151,15 +141,12 @@ def pooled_blocks(tables: Sequence[Table], target: Domain) -> tuple[Block, ...] 
 
 
 def pooled_measured(tables: Sequence[Table], target: Domain) -> Measured:
-    """Return the sums of a target's cells that tables tell, as they were estimated without bias.
-
-    What the tables have in common is in the covariance; where that is not known, it is a bound.
+    """Return a target's sums of cells as tables tell them without bias; their covariance may be a bound.
 
     Parameters
     ----------
     tables : sequence of Table
-    target : Domain
-        What they are to be about, with the categories of the tables.
+    target : Domain, with the categories of the tables
     """
     telling = list(onto(tables, target))
     about = [table for table, _, _ in telling]
@@ -191,20 +178,9 @@ def solved(measured: Measured) -> Measured:
 
 
 def solving(sums: FloatArray, variances: FloatArray, n: int) -> FloatArray:
-    """Return what the cells deviate by from an even table if sums of them do, by weighted least squares.
+    """Return the matrix (cells, sums) of weighted least squares that takes deviations of sums to those of cells.
 
-    Parameters
-    ----------
-    sums : array, shape (sums, cells)
-        Which cells each of them adds up.
-    variances : array, shape (sums,)
-    n : int
-        The reports behind them.
-
-    Returns
-    -------
-    array, shape (cells, sums)
-        Refused where sums and total leave cells open.
+    Deviations are from an even table. Sums, shape (sums, cells), that leave cells open even with the total are refused.
     """
     from scipy.linalg import helmert
 
@@ -218,7 +194,7 @@ def solving(sums: FloatArray, variances: FloatArray, n: int) -> FloatArray:
 
 
 def _measured_apart(telling: Sequence[tuple[Table, Domain, IntArray]], target: Domain, n: int) -> Measured:
-    """Return what tables measure of which some leave cells open; as a bound, where anybody is behind two of them."""
+    """Stack what tables measure, some of which leave cells open; a bound, where anybody is behind two of them."""
     from scipy.linalg import block_diag
 
     found = [table.measured.onto(of_cell, kept.size()) for table, kept, of_cell in telling]
@@ -231,7 +207,7 @@ def _measured_apart(telling: Sequence[tuple[Table, Domain, IntArray]], target: D
 
 
 def onto(tables: Sequence[Table], target: Domain) -> Iterator[tuple[Table, Domain, IntArray]]:
-    """Yield the tables that bear upon a target, what they have in common with it, and the sum of each cell there."""
+    """Yield the tables that bear upon a target, the attributes they have in common, and the sum of each cell there."""
     for table in _about(tables, target):
         kept = target.project([name for name in target.names if name in table.attributes])
         yield table, kept, table.domain.onto(kept.names)
@@ -248,7 +224,6 @@ def _about(tables: Sequence[Table], target: Domain) -> list[Table]:
 
 
 def _asked(rows: CrossedRows, target: Domain) -> tuple[str, ...]:
-    """Return the attributes of a target that rows hold an answer to."""
     return tuple(name for name in target.names if name in rows.domain.categories)
 
 
@@ -265,26 +240,22 @@ def _counted_together(tables: Sequence[Table], target: Domain) -> list[CrossedRo
 
 
 def _among(block: Block, table: Table, together: Sequence[CrossedRows]) -> bool:
-    """Say whether a block counts rows that are counted together, or some of them."""
+    """Say whether a block counts rows, or some of the rows, that are counted together."""
     return any(rows.are_behind(block) and _within(rows, together) for rows in table.rows)
 
 
 def _may_be_among(block: Block, table: Table, together: Sequence[CrossedRows]) -> bool:
-    """Say whether a block may count respondents whose rows are counted together, as one whose answers were merged."""
+    """Say whether a block may count respondents whose rows are counted together, as one of merged answers may."""
     known = [rows.parts for rows in table.rows if rows.are_behind(block)] or [table.parts]
     return any(rows.parts.overlap(parts) for rows in together for parts in known)
 
 
 def _within(rows: CrossedRows, together: Sequence[CrossedRows]) -> bool:
-    """Say whether the respondents of rows are among those of others."""
     return any(rows is one or rows.parts.common(one.parts) == rows.n for one in together)
 
 
 def _each_once(found: Sequence[Placed], common: Mapping[tuple[int, int], SharedReports]) -> list[Placed] | None:
-    """Leave out blocks of answers that a block of another table counts, too: the one with more reports stays.
-
-    None where that one tells less about each of them.
-    """
+    """Leave out blocks of answers that a block of more reports in another table counts too; None if that tells less."""
     once: list[Placed] = []
     for place, block in sorted(found, key=lambda one: (-one[1].n, -one[1].question.answers)):
         again = [

@@ -22,11 +22,11 @@ class Collected:
     refused: ClassVar[str] = ""
 
     def summed(self, of: tuple[str, ...]) -> Summed:
-        """Return the provenance of sums of the cells of such a table, which is about these attributes."""
+        """Return the provenance of sums of this table's cells; `of` are its attributes."""
         return Summed(of)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain values."""
+        """Return plain values."""
         return {"kind": self.kind, "assumption": None}
 
 
@@ -35,18 +35,9 @@ COLLECTED = Collected()
 
 @dataclass(frozen=True, slots=True)
 class Summed:
-    """Cells of a collected table, added up: over attributes that are left out, or categories put together.
+    """Cells of collected tables, added up: over attributes left out, categories put together, or tables pooled.
 
-    A view that pools what several tables tell about the same attributes is a sum of their cells, too.
-
-    Parameters
-    ----------
-    of : tuple of str
-        The attributes of that table; of a pooled view, its own.
-    pooled : tuple of tuples of str
-        The attributes of the tables that were pooled.
-    bound : str
-        Why the covariance of what was pooled is an upper bound, in words.
+    `of` are the table's attributes (its own, if pooled from `pooled`); `bound` is why the covariance is a bound.
     """
 
     kind: ClassVar[str] = "summed"
@@ -60,7 +51,7 @@ class Summed:
 
     @property
     def words(self) -> str:
-        """What was added up."""
+        """What was added up, in sentences."""
         if not self.pooled:
             return f"Added up from the table of {' and '.join(self.of)}."
         tables = "; ".join(" and ".join(group) for group in self.pooled)
@@ -68,30 +59,21 @@ class Summed:
         return f"What reports tell about {' and '.join(self.of)}, each counted once: pooled from {tables}.{why}"
 
     def summed(self, of: tuple[str, ...]) -> Summed:  # noqa: ARG002  # sums of sums are sums of the first table
-        """Return the provenance of sums of the cells of such a table."""
+        """Return itself: sums of sums are sums of the first table."""
         return self
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain values."""
+        """Return plain values."""
         pooled = {"pooled": [list(group) for group in self.pooled]} if self.pooled else {}
         return {"kind": self.kind, "of": list(self.of), **pooled, "assumption": None}
 
 
 @dataclass(frozen=True, slots=True)
 class _MadeOfOthers:
-    """Where a table comes from that was made of others.
+    """Provenance of a table that was made of others, those of the attributes `groups`.
 
-    Parameters
-    ----------
-    method : str
-    words : str
-        How it was made, in sentences.
-    groups : tuple of tuples of str
-        The attributes of the others, or those that they are about together.
-    assumption : str
-        What must hold for it beside what these tell; empty where one of them has all its attributes.
-    refused : str
-        Why there are neither intervals nor effects: what fills in the rest is no model that could be true.
+    `assumption` must hold beside what these tell. `refused` says why there are neither intervals nor effects: what
+    fills in the rest is no model that could be true. Both may be empty.
     """
 
     kind: ClassVar[str]
@@ -103,11 +85,11 @@ class _MadeOfOthers:
     refused: str = ""
 
     def summed(self, of: tuple[str, ...]) -> Self:  # noqa: ARG002  # what it was made of stays the same
-        """Return the provenance of sums of the cells of such a table."""
+        """Return itself: sums are made of the same tables."""
         return self
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain values."""
+        """Return plain values."""
         return {
             "kind": self.kind,
             "method": self.method,
@@ -132,7 +114,7 @@ class Reconstructed(_MadeOfOthers):
     title: ClassVar[str] = "Reconstructed table"
 
     def holds(self, attributes: tuple[str, ...]) -> bool:
-        """Say whether some group has all these attributes, so that nothing about them is filled in."""
+        """Say whether one group has all these attributes, so that nothing about them is filled in."""
         return any(set(attributes) <= set(group) for group in self.groups)
 
     @property
@@ -146,36 +128,25 @@ Provenance: TypeAlias = Collected | Summed | Consistent | Reconstructed
 
 
 def assuming_briefly(assumption: str) -> str:
-    """Say what is assumed in a few words, to be said after a title; nothing, if nothing is.
-
-    Parameters
-    ----------
-    assumption : str
-
-    Examples
-    --------
-    >>> assuming_briefly("no interaction beyond the groups: given b, a and c are independent")
-    ', assuming no interaction beyond the groups'
-    """
+    """Say what is assumed, up to a colon, to follow a title; empty if nothing is."""
     return f", assuming {assumption.split(':', maxsplit=1)[0]}" if assumption else ""
 
 
 def merged(one: Provenance, other: Provenance, attributes: tuple[str, ...]) -> Provenance:
-    """Return the provenance of two tables about the same attributes whose reports are put together."""
+    """Return the provenance of two tables of the same attributes whose reports are put together."""
     if one == other:
         return one
     return Summed(attributes, tuple(dict.fromkeys(_added(one, attributes) + _added(other, attributes))))
 
 
 def _added(one: Provenance, attributes: tuple[str, ...]) -> Groups:
-    """Return the attributes of the tables whose cells were added up."""
     if isinstance(one, Summed):
         return one.pooled or (one.of,)
     return (attributes,)
 
 
 def saved(plain: Mapping[str, Any]) -> Provenance:
-    """Read what `to_dict` wrote of a table that has its reports."""
+    """Read the provenance of a table with reports of its own, as `to_dict` wrote it."""
     kind = plain["kind"]
     if kind == Summed.kind:
         return Summed(_names(plain["of"]), tuple(map(_names, plain.get("pooled", ()))))

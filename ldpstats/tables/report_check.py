@@ -9,7 +9,7 @@ from ldpstats.presentation import Summary
 
 
 class ReportCheck(Protocol):
-    """What a table set keeps of a check: sentences where something was found, and everything in a summary."""
+    """What a table set keeps of a check of its reports: warnings where something was found, and a summary."""
 
     __slots__ = ()
 

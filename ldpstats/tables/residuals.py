@@ -25,24 +25,16 @@ _SMALL = 0.25
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AdjustedResiduals:
-    """Deviations of cells from the product of their margins, and the standard errors of these under independence.
+    """Deviations of cells from the product of their margins, with standard errors under independence.
 
-    With p the unbiased estimate of the cells, s its sum and r, c its margins, the deviation of a cell is
-    p_ij − r_i c_j / s. To first order it is (I − r1ᵀ) ⊗ (I − c1ᵀ) times p, so that its variance under independence
-    follows from the covariance of p there. Beyond it is the product of the errors of both margins, whose variance is
-    added where noise makes it more than a quarter of that. Without randomization these are the adjusted residuals of
-    Haberman (1973). Where a table has no reports of its own, the covariance is that of the estimate.
+    With p the unbiased estimate of the cells, s its sum and r, c its margins, the deviation p_ij − r_i c_j / s of a
+    cell is to first order (I − r1ᵀ) ⊗ (I − c1ᵀ) p, so that its variance under independence follows from the covariance
+    of p there. Beyond it is the product of the errors of both margins, whose variance is added where noise makes it
+    more than a quarter of that. Without randomization these are the adjusted residuals of Haberman (1973). Tables
+    without reports of their own have the covariance of the estimate.
 
-    Parameters
-    ----------
-    expected : array, shape (rows, columns)
-        The product of the margins; nan where one of them is not estimated above zero.
-    deviation, std_err : array, shape (rows, columns)
-        Of the unbiased estimate, and under independence.
-    why_not : str
-        Why there are none for some cells, or for all; empty if all have one.
-    approximate : str
-        Why they may be far from standard normal under independence; empty if nothing is known against it.
+    `expected` is nan where a margin is not above zero. `why_not` says why cells have no residual, `approximate` why
+    they may be far from standard normal; both may be empty.
     """
 
     expected: FloatArray
@@ -59,37 +51,13 @@ class AdjustedResiduals:
 
     @classmethod
     def none(cls, shape: tuple[int, int], why_not: str) -> AdjustedResiduals:
-        """Return those of a table that has none.
-
-        Parameters
-        ----------
-        shape : pair of int
-        why_not : str
-        """
+        """Return nan for all cells of this shape, and why."""
         nothing = np.full(shape, math.nan)
         return cls(nothing, nothing, nothing, why_not)
 
 
 def adjusted_residuals(table: Table, rows: Sequence[str], columns: Sequence[str]) -> AdjustedResiduals:
-    """Return the adjusted residuals of rows by columns, whatever the table's method of estimation.
-
-    Where a model fills in what the reports leave open there are none: what it says is no evidence.
-
-    Parameters
-    ----------
-    table : Table
-        Its attributes are those of the rows and then those of the columns.
-    rows, columns : sequence of str
-
-    Examples
-    --------
-    >>> from ldpstats import Domain, SampledGroups
-    >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
-    >>> tables = SampledGroups(domain, epsilon=4.0).simulate(np.array([400, 200, 100, 300]), rng=1)
-    >>> adjusted_residuals(tables["sex", "car"], ["sex"], ["car"]).scaled.round(1)
-    array([[ 11.5, -11.5],
-           [-11.5,  11.5]])
-    """
+    """Return the residuals of `rows` by `columns`; none where a model fills in cells: what it says is no evidence."""
     shape = table.domain.size(rows), table.domain.size(columns)
     if table.assumption:
         return AdjustedResiduals.none(shape, "a model fills in what the reports leave open, and is no evidence")
@@ -120,17 +88,9 @@ def adjusted_residuals(table: Table, rows: Sequence[str], columns: Sequence[str]
 
 
 def interactions(columns: FloatArray, row: FloatArray, column: FloatArray, out: FloatArray | None = None) -> FloatArray:
-    """Return the deviations from independence that columns of flattened cells make: (I − r1ᵀ) ⊗ (I − c1ᵀ) columns.
+    """Return the deviations from independence of flattened cells (..., cells, any): (I − r1ᵀ) ⊗ (I − c1ᵀ) columns.
 
-    Parameters
-    ----------
-    columns : array, shape (..., cells, any)
-    row : array, shape (..., rows, 1)
-        The margin r, which sums to one.
-    column : array, shape (..., 1, columns)
-        The margin c, which sums to one.
-    out : array, shape (..., cells, any), optional
-        Where to write them; it may be the columns themselves.
+    The margins r (..., rows, 1) and c (..., 1, columns) sum to one; `out` may be the columns themselves.
     """
     found = np.empty(columns.shape) if out is None else out
     step = max(1, _AT_ONCE // max(1, math.prod(columns.shape[:-1])))
@@ -144,13 +104,13 @@ def interactions(columns: FloatArray, row: FloatArray, column: FloatArray, out: 
 
 
 def covariance_of_interactions(covariance: FloatArray, row: FloatArray, column: FloatArray) -> FloatArray:
-    """Return the covariance of these deviations, given that of the cells."""
+    """Return the covariance of deviations from independence, given that of the cells."""
     of_rows = np.swapaxes(interactions(covariance, row, column), -1, -2)
     return interactions(of_rows, row, column, out=of_rows)
 
 
 def _of_products(spread: FloatArray, row: FloatArray, column: FloatArray) -> FloatArray:
-    """Return the variance of what is left of deviations beyond the first order: products of both margins' errors."""
+    """Return the variance of deviations beyond the first order: of products of both margins' errors."""
     rows, columns = np.einsum("ijkl->ik", spread), np.einsum("ijkl->jl", spread)
     both = np.einsum("ijkl->il", spread)
     of_row, of_column = (np.eye(one.size) - one[:, None] for one in (row, column))

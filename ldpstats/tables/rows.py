@@ -26,22 +26,9 @@ _PACKED = 1 << 62
 
 @dataclass(frozen=True, eq=False)
 class CrossedRows:
-    """What respondents answered to every attribute, each answer randomized by itself: different rows, and how often.
+    """Answers of respondents to several attributes, each randomized by itself: the different rows, and how often.
 
-    Parameters
-    ----------
-    domain : Domain
-        The attributes that they were asked for.
-    noises : tuple of MultinomialNoise
-        What each answer was seen through.
-    answers : array of int, shape (rows, attributes)
-        Different rows of outputs, in lexical order.
-    copies : array of int, shape (rows,)
-        How many respondents sent each of them.
-    parts : Parts
-        Who these respondents are.
-    simulated : int
-        How many of them came from a simulation.
+    `answers` (rows, attributes) are in lexical order; `copies` says how many sent each, `parts` who these were.
     """
 
     domain: Domain
@@ -82,7 +69,7 @@ class CrossedRows:
 
     @cached_property
     def n(self) -> int:
-        """How many respondents there are."""
+        """Number of respondents."""
         return int(self.copies.sum())
 
     @property
@@ -91,7 +78,7 @@ class CrossedRows:
         return tuple(noise.outputs for noise in self.noises)
 
     def sent(self, attributes: Iterable[str]) -> IntArray:
-        """Return every row's answers to some attributes as one number, that of the last one varying fastest."""
+        """Return every row's answers to some attributes as one number, the last attribute varying fastest."""
         axes = [self.domain.names.index(name) for name in attributes]
         numbers = np.ravel_multi_index(tuple(self.answers[:, axes].T), [self.outputs[axis] for axis in axes])
         return np.asarray(numbers, dtype=np.int64)
@@ -130,7 +117,7 @@ class CrossedRows:
 
     @property
     def asked(self) -> tuple[object, ...]:
-        """What was asked, and through which noise; rows that agree in it may be added."""
+        """The questions and their noises; rows that agree in these may be added."""
         return self.domain.names, self.domain.shape, self.noises
 
     def __add__(self, other: CrossedRows) -> CrossedRows:
@@ -148,7 +135,7 @@ class CrossedRows:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the rows as plain values, but for who sent them."""
+        """Return the rows as plain values, without who sent them."""
         return {
             "attributes": list(self.domain.names),
             "noises": [noise.to_dict() for noise in self.noises],
@@ -182,7 +169,7 @@ def merged_rows(known: tuple[CrossedRows, ...], added: tuple[CrossedRows, ...]) 
 
 
 def _different(answers: IntArray, outputs: Sequence[int]) -> tuple[IntArray, IntArray]:
-    """Return the different rows in lexical order, and the place of every row among them."""
+    """Return the different rows in lexical order, and the index of every row among them."""
     if prod(outputs) < _PACKED:
         packed, places = np.unique(np.ravel_multi_index(tuple(answers.T), outputs), return_inverse=True)
         return np.column_stack(np.unravel_index(packed, outputs)).astype(np.int64), places.ravel()

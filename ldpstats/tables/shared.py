@@ -50,7 +50,7 @@ def as_reported(table: Table) -> Table:
 
 
 def source_of(table: Table) -> Table | None:
-    """Return the collected table, or its margin, that a consistent one was made of; None where classes differ."""
+    """Return the collected table, or its margin, behind a consistent one; None where categories were merged since."""
     if not isinstance(table.provenance, Consistent):
         return None
     (source,) = table.sources
@@ -59,7 +59,7 @@ def source_of(table: Table) -> Table | None:
 
 
 def overlapping(tables: Sequence[Table]) -> dict[tuple[int, int], int]:
-    """Return how many respondents two tables have in common, for every two that have any."""
+    """Return how many respondents two tables have in common, by the indices of every two that have any."""
     asked: dict[tuple[int, ...], list[int]] = defaultdict(list)
     for place, table in enumerate(tables):
         for unit in table.parts.asked:
@@ -79,7 +79,7 @@ def overlapping(tables: Sequence[Table]) -> dict[tuple[int, int], int]:
 
 
 def labels(table: Table) -> frozenset[str]:
-    """Return which of their respondents' answers the blocks of a table, or of those it was made of, count."""
+    """Return the labels of the answers that a table's blocks count, or those of the tables that it was made of."""
     waiting, seen = [table], {id(table): table}
     while waiting:
         more = {id(one): one for one in waiting.pop().sources if id(one) not in seen}
@@ -89,7 +89,7 @@ def labels(table: Table) -> frozenset[str]:
 
 
 def common_to(behind: Sequence[TableReports]) -> dict[tuple[int, int], SharedReports]:
-    """Return what tables have in common, for every two with common respondents."""
+    """Return what every two tables with common respondents have in common."""
     respondents = overlapping([one.table for one in behind])
     return {pair: SharedReports.of(behind[pair[0]], behind[pair[1]], n) for pair, n in respondents.items()}
 
@@ -125,10 +125,7 @@ def _simulated(tables: Sequence[Table], n: int) -> int:
 
 
 def sharing_in_words(tables: Sequence[Table]) -> list[str]:
-    """Say how many of the tables have reports, or respondents, in common; nothing where all are independent.
-
-    Of consistent tables it is said of those that they were made of; of reconstructed ones it is in their own words.
-    """
+    """Say how many tables share reports, or respondents; reconstructed ones are left out, whose own words say it."""
     collected = [table for table in tables if not isinstance(table.provenance, Reconstructed)]
     tables = [table.sources[0] if isinstance(table.provenance, Consistent) else table for table in collected]
     common = overlapping(tables)
@@ -151,49 +148,42 @@ def _share_reports(one: Table, other: Table) -> bool:
 
 
 class TableReports:
-    """The reports behind one table, by what they count: worked out once, and only if others share respondents."""
+    """The reports behind one table, by what they count; worked out only where others share respondents."""
 
     def __init__(self, table: Table) -> None:
         self.table, self.blocks = table, [block for block in table.blocks if block.n]
 
     @cached_property
     def labels(self) -> frozenset[str]:
-        """Which of their respondents' answers are counted."""
+        """Labels of the respondents' answers that are counted."""
         return labels(self.table)
 
     @cached_property
     def reports(self) -> dict[Hashable, int]:
-        """The number of each block, by what it counts: answers, to one question, through one noise."""
+        """Index of each block by what it counts: answers, to one question, through one noise."""
         return {(one.answers, one.noise, _function(one.question)): place for place, one in enumerate(self.blocks)}
 
     @cached_property
     def rows(self) -> list[tuple[int, CrossedRows]]:
-        """The numbers of blocks that count answers of rows, and these."""
+        """Indices of the blocks that count answers of rows, with these rows."""
         numbered = enumerate(self.blocks)
         return [(place, rows) for place, block in numbered for rows in self.table.rows if rows.are_behind(block)]
 
     @cached_property
     def weights(self) -> list[FloatArray]:
-        """What the estimate multiplies the proportions of every block by."""
+        """For each block, the matrix that the unbiased estimate multiplies its proportions by."""
         return unbiased_weights(self.blocks)
 
     def sent(self, number: int, rows: CrossedRows) -> IntArray:
-        """Return the output of every row that a block counts."""
+        """Return the output of every row, as block `number` counts it."""
         return rows.sent(rows.numbering(self.blocks[number]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SharedReports:
-    """What two tables have in common.
+    """What two tables have in common, and why that is not all (`unknown`; empty if it is).
 
-    Parameters
-    ----------
-    blocks : tuple of (int, int, int)
-        The numbers of blocks of the one and the other that count the same reports, and how many.
-    rows : tuple of (int, int, CrossedRows)
-        The numbers of two blocks that count answers of the same rows, and the rows that they have in common.
-    unknown : str
-        Why not all that they have in common is among these; empty if it is.
+    `blocks` has indices of two blocks of the same reports, and how many; `rows` those of rows, and the rows in common.
     """
 
     blocks: tuple[tuple[int, int, int], ...]

@@ -35,7 +35,7 @@ _AT_ONCE = 1 << 22
 
 
 class Contribution(NamedTuple):
-    """What a sum of tables takes from one of them: a matrix of its cells, and the places of the result it adds to."""
+    """Matrix that takes a table's cells to a sum of tables, and the indices of the sum that it adds to."""
 
     places: IntArray
     matrix: FloatArray
@@ -43,21 +43,13 @@ class Contribution(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cluster:
-    """Tables whose errors have something in common that is not known.
-
-    Parameters
-    ----------
-    members : tuple of int
-        The places of the tables.
-    spreads : tuple of arrays
-        The part of each table's covariance that may have to do with that of the others.
-    """
+    """Tables, by index, with errors of unknown dependence; `spreads` are the parts of covariances that may depend."""
 
     members: tuple[int, ...]
     spreads: tuple[FloatArray, ...]
 
     def slack(self, parts: Sequence[Contribution], size: int) -> FloatArray:
-        """Return by how much the covariance of a sum may exceed that of independent errors, at most."""
+        """Return by how much, at most, the covariance of a sum exceeds that of independent errors."""
         added = [parts[one].matrix @ spread @ parts[one].matrix.T for one, spread in self]
         weights = shares([float(np.trace(one)) for one in added])
         total = np.zeros((size, size))
@@ -71,7 +63,7 @@ class Cluster:
 
 
 def shares(variances: Sequence[float]) -> FloatArray:
-    """Return weights with the sum one, proportional to standard deviations; zeros, if there is no variance at all."""
+    """Return weights proportional to standard deviations, with the sum one; zeros, if there is no variance at all."""
     deviations = np.sqrt(np.maximum(variances, 0))
     total = deviations.sum()
     return np.asarray(deviations / total if total > 0 else deviations)
@@ -79,15 +71,9 @@ def shares(variances: Sequence[float]) -> FloatArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SharedRows:
-    """Tables whose blocks count the answers of the same rows.
+    """Tables, by index, whose blocks count the answers of the same rows.
 
-    Parameters
-    ----------
-    rows : CrossedRows
-    weights : mapping
-        By the place of a table: what its estimate multiplies the shares of its outputs by, shape (cells, outputs).
-    sent : mapping
-        By the place of a table: the output of every row.
+    `weights` (cells, outputs) multiply the shares of outputs in a table's estimate; `sent` is the output of every row.
     """
 
     rows: CrossedRows
@@ -95,7 +81,7 @@ class SharedRows:
     sent: Mapping[int, IntArray]
 
     def with_sum(self, parts: Sequence[Contribution], size: int) -> dict[int, FloatArray]:
-        """Return the covariance of each table's estimate with a sum of all tables, both as far as rows are behind."""
+        """Return the covariance of each table's estimate with a sum of all tables, as far as rows are behind both."""
         from scipy.sparse import csr_array
 
         many, n = self.rows.copies.size, self.rows.n
@@ -131,30 +117,10 @@ class SharedRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stacked:
-    """The unbiased linear estimates of several tables, one below the other, and the covariance of sums of them.
+    """Unbiased linear estimates of several tables, one below the other, and the covariance of sums of them.
 
-    Parameters
-    ----------
-    own : tuple of arrays
-        The covariance of every table, but for what follows from rows.
-    pairs : mapping
-        By the places of two tables, the first before the second: the covariance of the one with the other.
-    counted : tuple of SharedRows
-    clusters : tuple of Cluster
-    bound : str
-        Why covariances are upper bounds, in words; empty where they are known.
-
-    Examples
-    --------
-    Two tables with the same answers behind them, and what the sum of their first cells varies by:
-
-    >>> from ldpstats import Domain, PerAttribute
-    >>> domain = Domain({name: ["yes", "no"] for name in "abc"})
-    >>> tables = PerAttribute(domain, epsilon=3.0, k=2).simulate(np.full(8, 100), rng=1)
-    >>> first, both = Contribution(np.array([0]), np.eye(1, 4)), list(tables)[:2]
-    >>> found = Stacked.of(both).covariance_of([first, first], 1)
-    >>> [round(1e3 * float(value), 3) for value in (found.item(), sum(table.covariance[0, 0] for table in both))]
-    [5.675, 4.906]
+    `own` is each table's covariance without what follows from rows, and `pairs` that of two tables, by their indices,
+    the lower one first. `bound` says why covariances are upper bounds; empty where they are known.
     """
 
     own: tuple[FloatArray, ...]
@@ -170,7 +136,7 @@ class Stacked:
 
     @classmethod
     def of(cls, tables: Sequence[Table]) -> Stacked:
-        """Find out what tables have in common."""
+        """Find out what tables have in common, and the covariance that follows."""
         behind = list(map(TableReports, tables))
         common = common_to(behind)
         own = [table.linear[1] for table in tables]
@@ -227,10 +193,9 @@ def sum_at(parts: Sequence[Contribution], covariances: Sequence[FloatArray], siz
 
 
 def _covariance_by_blocks(one: TableReports) -> FloatArray:
-    """Return the covariance of a table's estimate, that of each block at its own tally, as in the covariance of a pair.
+    """Return the covariance of a table's estimate, each block's at its own tally, as for the covariance of a pair.
 
-    So what two tables take from the same blocks has no variance between them. No cell is known better than to one
-    report, where all reports are alike.
+    So tables of the same blocks do not vary from each other. No cell is known better than to one report.
     """
     alone = next((block for block in one.blocks if block.n == 1), None)
     if alone is not None:
@@ -246,7 +211,6 @@ def _covariance_by_blocks(one: TableReports) -> FloatArray:
 
 
 def _covariance_of_pair(common: SharedReports, one: TableReports, other: TableReports) -> FloatArray:
-    """Return the covariance of one table's estimate with another's."""
     total = np.zeros((one.table.domain.size(), other.table.domain.size()))
     for i, j, n in common.blocks:
         block, again = one.blocks[i], other.blocks[j]
@@ -263,7 +227,7 @@ def _covariance_of_pair(common: SharedReports, one: TableReports, other: TableRe
 
 
 def _report_covariance(block: Block) -> FloatArray:
-    """Return the covariance of one report, at what the tally shows by itself."""
+    """Return the covariance of one report, at the frequencies of its own tally."""
     if block.noise.has_likelihood:
         return multinomial_covariance(block.tally.proportions)
     return block.noise.report_covariance(_proper(block.noise.debias(block.tally.proportions)))
@@ -272,7 +236,7 @@ def _report_covariance(block: Block) -> FloatArray:
 def _clusters(
     tables: Sequence[Table], own: Sequence[FloatArray], common: Mapping[tuple[int, int], SharedReports]
 ) -> tuple[tuple[Cluster, ...], dict[tuple[int, int], SharedReports], str]:
-    """Return tables with errors of unknown dependence, the pairs whose covariance is known, and why others are not."""
+    """Return tables whose dependence is unknown, the pairs whose covariance is known, and why others are bounds."""
     import networkx as nx
 
     graph: nx.Graph[int] = nx.Graph(pair for pair, found in common.items() if found.unknown)
@@ -290,7 +254,7 @@ def _clusters(
 
 
 def _counted(behind: Sequence[TableReports], known: Mapping[tuple[int, int], SharedReports]) -> tuple[SharedRows, ...]:
-    """Put the tables together that count answers of the same rows, and have nothing else in common."""
+    """Group tables that count answers of the same rows, and have nothing else in common."""
     groups: dict[int, tuple[CrossedRows, dict[int, int]]] = {}
     for (one, other), found in known.items():
         for i, j, rows in found.rows if len(found.rows) == 1 else ():
@@ -308,7 +272,7 @@ def _counted(behind: Sequence[TableReports], known: Mapping[tuple[int, int], Sha
 
 
 def _sampling(table: Table) -> FloatArray:
-    """Return the part of the covariance of a table's estimate that is due to the sampling of its respondents."""
+    """Return the part of a table's covariance that is due to the sampling of its respondents."""
     spread = multinomial_covariance(_proper(table.linear[0]))
     blocks = [block for block in table.blocks if block.n]
     if not blocks or (len(blocks) == 1 and blocks[0].question.is_bijection):

@@ -139,7 +139,7 @@ class Table(Result):
         self._refuse_less()
 
     def _refuse_less(self) -> None:
-        """Refuse a statement that promises more than the reports keep, or the tables that it was made of promise."""
+        """Refuse a statement that promises more than the reports keep, or than the tables it was made of promise."""
         # answers to several groups cost no more than their levels together
         groups = self.privacy.per_group.values()
         promised = min(self.privacy.epsilon, sum(groups) if groups else math.inf)
@@ -552,7 +552,6 @@ class Table(Result):
         return Crosstab.of(self, rows, columns, normalize, alpha)
 
     def _onto(self, domain: Domain, of_cell: IntArray) -> Table:
-        """Add the table up to cells that are sums of its own."""
         provenance = self.provenance.summed(self.attributes)
         telling = [block for block in self.blocks if block.is_informative_about(of_cell, domain.size())]
         added = [block.onto(domain, of_cell) for block in telling]
@@ -576,7 +575,7 @@ class Table(Result):
         return made.settled()
 
     def _measured_cells(self) -> Measured | None:
-        """Return what is measured; of a collected table its pooled cells."""
+        """Return the sums of cells that were measured; of a collected table its pooled cells."""
         if self.figures:
             return self.measured if self.blocks else self.figures.measured
         return self.measured_cells
@@ -737,7 +736,7 @@ class Table(Result):
 
 
 def fit_of(tables: Iterable[Table]) -> ChannelFit:
-    """Test all tables together: at the stated level for all of them."""
+    """Test whether the reports of all tables fit their channels, at the stated level for all together."""
     tables = list(tables)
     # those that were asked alike at once; each table keeps its own
     made_of = dict.fromkeys(one for table in tables for one in table.made_of)
@@ -754,7 +753,6 @@ def checked_table(table: object) -> Table:
     Parameters
     ----------
     table : object
-        What came.
     """
     if not isinstance(table, Table):
         raise LdpstatsError(f"a {type(table).__name__}", "a Table, such as tables['age', 'sex']")
@@ -762,7 +760,7 @@ def checked_table(table: object) -> Table:
 
 
 def refuse_less(promised: float, spent: float, covered: str) -> None:
-    """Refuse a statement that promises more than was kept."""
+    """Refuse a statement that promises less epsilon than was spent."""
     if promised < spent - _ROUNDING * max(min(spent, _RESOLVED), 1):
         raise LdpstatsError(
             f"a statement of epsilon = {promised!r} for {spent!r}", f"a statement that covers {covered}"

@@ -213,7 +213,6 @@ class TableSet(Result):
 
     @cached_property
     def _holding(self) -> dict[str, list[Table]]:
-        """The tables that hold each attribute."""
         found: dict[str, list[Table]] = {name: [] for name in self.domain.names}
         for table in self:
             for name in table.attributes:
@@ -410,7 +409,7 @@ class TableSet(Result):
 
 
 class _SavedReferences:
-    """What tables of a saved set refer to: it is read once, and shared by them."""
+    """What several tables of a saved set refer to, read once and shared by them."""
 
     def __init__(self, domain: Domain, body: Mapping[str, Any]) -> None:
         self._domain, self._tallies = domain, body["tallies"]
@@ -450,15 +449,11 @@ def _only(block: Block, names: Iterable[str]) -> dict[str, Any]:
 
 
 def _content(block: Block) -> Hashable:
-    """Return all that a tally says, and of which answers."""
     return block.answers, block.noise, block.tally.counts.tobytes(), block.n, block.tally.simulated
 
 
 def _refuse_same_reports(ours: TableSet, theirs: TableSet) -> None:
-    """Refuse a table and, under another name, its own reports: in a marginal, or in a wider table.
-
-    What one respondent said about other attributes may be in both sets, as rows of hers may come in two files.
-    """
+    """Refuse to merge a table with its own reports under another name; answers to other questions may be in both."""
     known = set(ours.collections).intersection(theirs.collections)
     sides = [_by_unit(tables) for tables in ((ours, theirs) if known else ())]
     checked = set()
@@ -471,7 +466,7 @@ def _refuse_same_reports(ours: TableSet, theirs: TableSet) -> None:
 
 
 def _by_unit(tables: TableSet) -> dict[tuple[int, ...], dict[Parts, list[frozenset[str]]]]:
-    """Return for every unit of a collection who was asked it, and about what."""
+    """Return for every unit of a collection who was asked it, and about which attributes."""
     found: dict[tuple[int, ...], dict[Parts, list[frozenset[str]]]] = {}
     for table in tables:
         for unit in table.parts.asked:
@@ -533,7 +528,7 @@ def _merged_tables(one: Table | None, other: Table | None, rows: _MergedRows) ->
 
 
 def _plain(table: Table) -> dict[str, Any]:
-    """Return a table as plain values; of one that cannot be estimated, why."""
+    """Return a table as plain values; of one that cannot be estimated, why not."""
     try:
         return table.to_dict()
     except NotIdentifiedError as error:
@@ -559,7 +554,6 @@ def checked_table_set(tables: object) -> TableSet:
     Parameters
     ----------
     tables : object
-        What came.
     """
     if not isinstance(tables, TableSet):
         raise LdpstatsError(

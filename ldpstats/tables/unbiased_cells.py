@@ -22,8 +22,7 @@ _ROUNDING = 1e-9
 def unbiased_cells(table: Table) -> Estimate | str:
     """Return the table's linear, unbiased estimate, or why there is none.
 
-    Effects start from it whatever the table's method, since what they take for noise is that of such an estimate. Where
-    reports leave cells open it is the estimate under the table's assumption, if that is one that could be true.
+    Effects start from it, as they take its noise; where reports leave cells open, it is that under the assumption.
     """
     if table.provenance.refused:
         return table.provenance.refused
@@ -35,38 +34,35 @@ def unbiased_cells(table: Table) -> Estimate | str:
 
 
 def own_reports(table: Table) -> tuple[Block, ...]:
-    """Return the reports that the unbiased estimate is made of; none where it rests on an assumption, or on sums."""
+    """Return the blocks behind the unbiased estimate; none where it rests on an assumption, or on sums."""
     return () if table.assumption else tuple(block for block in table.blocks if block.n)
 
 
 def assuming(table: Table) -> str:
-    """Say what a table assumes in a few words, to be said after what was made of it."""
+    """Say in a few words what a table assumes, to follow a title; empty if nothing."""
     return assuming_briefly(table.assumption)
 
 
 def bound_of(table: Table) -> str:
-    """Say why the covariance of a table without reports is an upper bound, if it is one."""
+    """Say why the covariance of a table without reports is an upper bound; empty if it is none."""
     return table.measured.bound if table.figures and not own_reports(table) and not table.assumption else ""
 
 
 def provenance_in_words(table: Table) -> list[str]:
-    """Say where a table comes from, and what it assumes, if it was not simply collected."""
+    """Say where a table comes from and what it assumes; nothing of one that was simply collected."""
     words, assumption = table.provenance.words, table.assumption
     return [*([words] if words else []), *([f"Assumes: {assumption}."] if assumption else [])]
 
 
 def improper_in_words(proportions: FloatArray) -> list[str]:
-    """Say how many proportions, which nobody has cut, are below 0 or above 1, if any are."""
+    """Say how many proportions are below 0 or above 1, if any are."""
     beyond = int(((proportions < -_ROUNDING) | (proportions > 1 + _ROUNDING)).sum())
     words = "1 proportion is" if beyond == 1 else f"{beyond:,} proportions are"
     return [f"{words} estimated below 0 or above 1, as the noise exceeds them"] if beyond else []
 
 
 def is_sparse(table: Table) -> bool:
-    """Say whether some report was counted fewer than 20 times, by all blocks that ask the same together.
-
-    A normal law with the variance that was estimated does not describe such a count.
-    """
+    """Say whether blocks that ask the same counted some report fewer than 20 times: too few for a normal law."""
     counted: dict[object, FloatArray] = {}
     for block in (one.by_value for one in own_reports(table)):
         alike = (block.question, block.noise.outputs)
@@ -75,10 +71,7 @@ def is_sparse(table: Table) -> bool:
 
 
 def never_certain(table: Table, cells: Estimate) -> FloatArray:
-    """Return the cells' covariance, where no cell is known better than one that a single respondent is in.
-
-    For a table without reports of its own, whose estimated covariance may vanish where a cell seems empty.
-    """
+    """Return the cells' covariance; of a table without own reports with every variance at least 1/n²."""
     if own_reports(table):
         return cells.covariance
     missing = np.maximum(1 / cells.n**2 - np.diagonal(cells.covariance), 0)
@@ -86,10 +79,7 @@ def never_certain(table: Table, cells: Estimate) -> FloatArray:
 
 
 def steadied(table: Table, cells: Estimate) -> Estimate:
-    """Return the estimate with half a respondent more in every cell, none below zero, and the covariance there.
-
-    The covariance at a nearly empty cell vanishes; here it does not.
-    """
+    """Return the estimate with half a respondent more in every cell, none below zero; its covariance never vanishes."""
     shares = shares_of(cells)
     spread = UnbiasedPooling(own_reports(table)).covariance(shares)
     return replace(cells, estimate=shares, spread=spread, bounds=None, own=None)

@@ -20,22 +20,7 @@ _NO_ERROR = 1e-7
 
 
 def with_errors(shares: FloatArray, errors: FloatArray, *, percent: bool) -> list[list[str]]:
-    """Return shares as texts, each with its standard error where it has one.
-
-    Parameters
-    ----------
-    shares, errors : array, shape (rows, columns)
-        A share that is nan is a dash.
-    percent : bool
-        Whether they are shown in percent.
-
-    Examples
-    --------
-    >>> with_errors(np.array([[0.21534, np.nan]]), np.array([[0.0134, np.nan]]), percent=False)
-    [['0.215 ± 0.013', '-']]
-    >>> with_errors(np.array([[0.21534, 1.0]]), np.array([[0.0134, 0.0]]), percent=True)
-    [['21.5 % ± 1.3', '100.0 %']]
-    """
+    """Return shares as texts, each with its standard error where it has one; a dash where the share is nan."""
     known = errors[np.isfinite(errors) & (errors > _NO_ERROR)]
     # a table of many cells has small ones, whose digits count
     fine = _OF_ERRORS - 1 - math.floor(math.log10(float(np.median(known)))) if known.size else _LEAST
@@ -58,21 +43,7 @@ def wide_panels(
     beside: Sequence[str],
     texts: Sequence[Sequence[str]],
 ) -> list[Panel]:
-    """Return panels with the same rows, as many as it takes for all columns.
-
-    Parameters
-    ----------
-    title : str
-        What stands above each of them.
-    heads : sequence of str
-        The names of the attributes whose categories label the rows.
-    labels : sequence of sequences of str
-        These labels, row by row.
-    beside : sequence of str
-        The labels of the columns.
-    texts : sequence of sequences of str
-        The figures, row by row.
-    """
+    """Return panels with the same labelled rows, as many as it takes for all columns; `beside` labels the columns."""
     found = []
     parts = list(_parts([max(map(len, column)) for column in zip(beside, *texts, strict=True)]))
     for part in parts:

@@ -61,7 +61,7 @@ class Association(Effect):
 
     @property
     def correction(self) -> str:
-        """What V was corrected for, to be said behind it."""
+        """What V was corrected for, in words that follow it."""
         return f" (corrected for noise: with no association the uncorrected V would average {self.noise:.3f})"
 
     @property
@@ -77,25 +77,14 @@ class Association(Effect):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AssociationMeasures:
-    """Squared lengths of the dependence in one or many estimated tables, as the noise lengthened them.
+    """Squared lengths of the dependence in one or many estimated tables, and what noise adds to them.
 
-    With E the product of the estimated margins, g the deviations from it, V their covariance and M = E⁻¹V, noise
-    adds tr M to either length on average. The stretch of a length L is ∇Lᵀ Σ ∇L / 4L. In a strong dependence that
-    makes the variance 4wL, by the delta method; where there is nothing but noise it is tr M² / tr M on average, the
-    scale of the χ² with the mean and the variance of Σ g²/E.
-
-    Parameters
-    ----------
-    pearson, likelihood : array
-        φ² = Σ g²/E, and twice the mutual information in nats.
-    added : array
-        tr M.
-    pearson_stretch, likelihood_stretch : array
-        Their stretches.
-    possible : array of bool
-        Whether every category's estimated share is above zero; where not, all else is that of some other table.
-    side : int
-        The categories on the smaller side.
+    With E the product of the estimated margins, g the deviations from it, V their covariance and M = E⁻¹V, `pearson` is
+    φ² = Σ g²/E and `likelihood` twice the mutual information in nats; noise adds tr M (`added`) to either on average.
+    The stretch w of a length L is ∇Lᵀ Σ ∇L / 4L. In a strong dependence that makes the variance 4wL, by the delta
+    method; where there is nothing but noise it is tr M² / tr M on average, the scale of the χ² with the mean and the
+    variance of Σ g²/E. `side` is the number of categories on the smaller side. Where not `possible`, as a category's
+    share is not above zero, all else is that of some other table.
     """
 
     pearson: FloatArray
@@ -110,8 +99,7 @@ class AssociationMeasures:
     def of(cls, table: FloatArray, covariance: FloatArray) -> AssociationMeasures:
         """Measure tables, shape (..., rows, columns), with the covariance of their flattened cells.
 
-        Cells that are not estimated above zero add nothing to the information (0 ln 0 = 0), and its derivative is
-        taken as if they had a thousandth of what independence expects.
+        Cells not above zero add nothing to the information; its slope takes them as .001 of what independence expects.
         """
         possible = (table.sum(axis=-1).min(axis=-1) > _TINY) & (table.sum(axis=-2).min(axis=-1) > _TINY)
         table = np.where(possible[..., None, None], table, 1 / math.prod(table.shape[-2:]))  # any other will do
@@ -141,47 +129,47 @@ class AssociationMeasures:
         )
 
     def of_table(self, place: int) -> AssociationMeasures:
-        """Return those of one of the tables."""
+        """Return the measures of one of the tables."""
         return replace(self, **{one.name: getattr(self, one.name)[place] for one in fields(self) if one.name != "side"})
 
     @property
     def cramers_v(self) -> NoncentralSquare:
-        """The confidence sets of V."""
+        """Confidence sets of Cramér's V."""
         return NoncentralSquare(self.pearson, self.added, self.pearson_stretch, self.side - 1, 0.5, 1.0)
 
     @property
     def mutual_information(self) -> NoncentralSquare:
-        """The confidence sets of the mutual information."""
+        """Confidence sets of the mutual information."""
         return NoncentralSquare(self.likelihood, self.added, self.likelihood_stretch, 2.0, 1.0, math.log(self.side))
 
     @property
     def uncorrected(self) -> FloatArray:
-        """The square of V as the estimated table shows it."""
+        """Squared Cramér's V of the estimated table, before the correction for noise."""
         return self.pearson / (self.side - 1)
 
     @property
     def noise(self) -> FloatArray:
-        """The square of the V that noise alone would show on average."""
+        """Squared Cramér's V that noise alone would show on average."""
         return self.added / (self.side - 1)
 
     @property
     def drowned(self) -> BoolArray:
-        """Which tables show nothing but noise, or so it may be."""
+        """Mask of tables in which noise alone would show a V of .3 or more."""
         return self.noise >= _LARGE_NOISE**2
 
     @property
     def beyond(self) -> BoolArray:
-        """Which tables are too far from any possible one."""
+        """Mask of tables too far from any possible one."""
         return self.uncorrected - self.noise > (1 + 2 * np.sqrt(self.noise)) ** 2
 
     @property
     def estimable(self) -> BoolArray:
-        """In which tables the association is estimable."""
+        """Mask of tables whose association is estimable."""
         return self.possible & ~self.drowned & ~self.beyond
 
     @property
     def why_not(self) -> str:
-        """The reason why one table's association is not estimable, if there is one."""
+        """Why one table's association is not estimable; empty if it is."""
         if self.drowned:
             return f"with no association the uncorrected V would average {math.sqrt(self.noise):.2f}"
         return "the estimated table is too far from any possible one" if self.beyond else ""
@@ -286,13 +274,7 @@ def mutual_information(table: Table, alpha: float = 0.05) -> Effect:
 
 
 def measured_categories(table: Table) -> tuple[BoolArray, BoolArray]:
-    """Return which rows, and which columns, V is that of; none where no table is estimated.
-
-    Parameters
-    ----------
-    table : Table
-        A two-way table.
-    """
+    """Return which rows, and which columns, of a two-way table V is that of; none where it is not estimated."""
     there = _measured_pair(table).there
     rows, columns = (np.zeros(size, dtype=bool) for size in two_way_shape(table))
     return (rows, columns) if there is None else there.kept
@@ -301,14 +283,9 @@ def measured_categories(table: Table) -> tuple[BoolArray, BoolArray]:
 def expected_association(
     cells: FloatArray, seen: FloatArray, moved: FloatArray
 ) -> tuple[AssociationMeasures, AssociationMeasures] | None:
-    """Measure an expected table as `association` would, among the categories that it would keep.
+    """Measure an expected table as `association` would, among the categories it would keep; None if not estimable.
 
-    Parameters
-    ----------
-    cells : array, shape (rows, columns)
-    seen, moved : array, shape (cells, cells)
-        The covariance that is estimated, and the one that estimates have. There is a measure with each; none where
-        V is not estimable.
+    One measure has the covariance (cells, cells) that is estimated, `seen`, the other that of estimates, `moved`.
     """
     for errors in (0.0, _CLEARLY):
         there = _KeptCategories.of(cells, seen, errors)
@@ -337,19 +314,7 @@ def measured_pairs(tables: Sequence[Table]) -> list[MeasuredPair]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeasuredPair:
-    """The association between the categories of a table that are there.
-
-    Parameters
-    ----------
-    found : AssociationMeasures, optional
-        Of the unbiased estimate.
-    why_not : str
-        Why it is not estimable, if it is not.
-    missing : str
-        The categories that were left out, in words.
-    there : _KeptCategories, optional
-        The others; None where all are kept, or nothing is known.
-    """
+    """Association among the categories of a table that are there, or why there is none; `missing` names the others."""
 
     why_not: str
     found: AssociationMeasures | None = None
@@ -358,7 +323,7 @@ class MeasuredPair:
 
     @property
     def cramers_v(self) -> float:
-        """V, corrected for what noise adds to it; nan where it is not estimable."""
+        """Cramér's V, corrected for noise; nan where it is not estimable."""
         if self.why_not or self.found is None:
             return math.nan
         plug_in, noise = (math.sqrt(float(square)) for square in (self.found.uncorrected, self.found.noise))
@@ -366,11 +331,11 @@ class MeasuredPair:
 
     @property
     def without(self) -> str:
-        """What is left out, to be said after the name."""
+        """Which categories are left out, in words that follow the name."""
         return f" (without {self.missing}, hardly or not at all seen)" if self.missing else ""
 
     def sets(self, table: Table) -> tuple[AssociationMeasures, ...]:
-        """Return what intervals hold the sets of; none where nothing is known."""
+        """Return the measures whose confidence sets an interval holds: two (see `steadied`) where a report is rare."""
         if self.why_not or self.found is None or self.there is None:
             return ()
         cells = unbiased_cells(table)
@@ -383,13 +348,13 @@ class MeasuredPair:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _KeptCategories:
-    """Which categories of a two-way table are kept."""
+    """Masks of the categories of a two-way table that are kept."""
 
     kept: tuple[BoolArray, BoolArray]
 
     @classmethod
     def of(cls, cells: FloatArray, covariance: FloatArray, errors: float) -> _KeptCategories:
-        """Keep those whose share is more than so many standard errors above zero, among the others that are kept."""
+        """Keep categories with a share more than so many standard errors above zero, given the others that are kept."""
         axes = (np.ones(cells.shape[0], dtype=bool), np.ones(cells.shape[1], dtype=bool))
         for _ in range(sum(cells.shape)):
             chosen = np.outer(*axes)
@@ -405,12 +370,12 @@ class _KeptCategories:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """The categories that are kept."""
+        """Number of rows and of columns that are kept."""
         rows, columns = self.kept
         return int(rows.sum()), int(columns.sum())
 
     def association(self, cells: FloatArray, covariance: FloatArray) -> AssociationMeasures:
-        """Return the association among what is kept, whose shares are made to sum to one if anything is left out."""
+        """Return the association among what is kept, with shares rescaled to sum to one if anything is left out."""
         chosen = np.outer(*self.kept)
         if chosen.all():
             return AssociationMeasures.of(cells, covariance)
@@ -431,7 +396,7 @@ class _KeptCategories:
 
 
 def _measured_pair(table: Table) -> MeasuredPair:
-    """Measure the association between the categories that are there, and say why it is not estimable if it is not."""
+    """Measure the association between the categories that are there, or say why it is not estimable."""
     two_way_shape(table)
     cells = unbiased_cells(table)
     if isinstance(cells, str):
@@ -448,7 +413,7 @@ def _measured_pair(table: Table) -> MeasuredPair:
 
 
 def _measured(table: Table, cells: Estimate, errors: float) -> MeasuredPair:
-    """Measure it among the categories that are so many standard errors above zero."""
+    """Measure the association among the categories that are so many standard errors above zero."""
     shape, covariance = table.shape, never_certain(table, cells)
     there = _KeptCategories.of(cells.estimate.reshape(shape), covariance, errors)
     missing = there.missing(table)
@@ -461,7 +426,6 @@ def _measured(table: Table, cells: Estimate, errors: float) -> MeasuredPair:
 
 
 def _standard_errors(chosen: BoolArray, covariance: FloatArray, axis: int) -> FloatArray:
-    """Return those of the categories' shares among the chosen cells."""
     place = np.indices(chosen.shape)[axis]
     lines = np.stack([(chosen & (place == category)).ravel() for category in range(chosen.shape[axis])])
     errors: FloatArray = np.sqrt(np.maximum(((lines @ covariance) * lines).sum(axis=1), 0))
@@ -469,7 +433,6 @@ def _standard_errors(chosen: BoolArray, covariance: FloatArray, axis: int) -> Fl
 
 
 def _share_left_out(table: Table, cells: Estimate) -> float:
-    """Return the share of what is not clearly above zero."""
     shares = cells.estimate.reshape(table.shape)
     kept = np.outer(*_KeptCategories.of(shares, cells.covariance, _CLEARLY).kept)
     return float(1 - shares[kept].sum())

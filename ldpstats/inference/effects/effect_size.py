@@ -251,10 +251,8 @@ class Effect(Result):
 
 
 def reaching(pieces: Sequence[Interval], value: float) -> tuple[Interval, ...]:
-    """Let the piece that is nearest to a value reach as far; pieces that hold it stay as they are.
+    """Extend the interval nearest to a value until it holds the value; intervals that hold it stay as they are.
 
-    Examples
-    --------
     >>> reaching([(0.0, 0.2), (0.5, 1.0)], 1.25)
     ((0.0, 0.2), (0.5, 1.25))
     """
@@ -267,13 +265,7 @@ def reaching(pieces: Sequence[Interval], value: float) -> tuple[Interval, ...]:
 
 
 def forest_picture(effects: Sequence[Effect]) -> Intervals:
-    """Return several effects below each other, with their intervals, beside the value of no effect.
-
-    Parameters
-    ----------
-    effects : sequence of Effect
-        Of one kind: ratios, or differences, or all of them Cramér's V.
-    """
+    """Return a forest plot of effects of one kind: ratios, differences, or V, beside the value of no effect."""
     scales = dict.fromkeys(_SCALES.get(one.quantity, one.quantity) for one in effects)
     if len(scales) != 1:
         raise LdpstatsError(
@@ -301,7 +293,6 @@ def forest_picture(effects: Sequence[Effect]) -> Intervals:
 
 
 def _notes(effects: Sequence[Effect]) -> tuple[str, ...]:
-    """Say what must be said beside a picture of effects."""
     levels = " or ".join(dict.fromkeys(_level(one.alpha) for one in effects))
     numbers = sorted({one.n for one in effects})
     reports = f"{numbers[0]:,}" if len(numbers) == 1 else f"{numbers[0]:,} to {numbers[-1]:,}"

@@ -207,19 +207,19 @@ def proportion_difference(table: Table, first: Any, second: Any, alpha: float = 
 
 
 def odds_forms(shape: Shape, rows: Positions, columns: Positions) -> Forms:
-    """Return the two products whose quotient is the odds ratio, as quadratic forms in the flattened cells."""
+    """Return the products whose quotient is the odds ratio, as quadratic forms in the flattened cells."""
     (first, second), (yes, no) = rows, columns
     return _product(shape, (first, yes), (second, no)), _product(shape, (first, no), (second, yes))
 
 
 def risk_ratio_forms(shape: Shape, rows: Positions, case: int) -> Forms:
-    """Return the two products whose quotient is the risk ratio."""
+    """Return the products whose quotient is the risk ratio, as quadratic forms."""
     first, second = rows
     return _product(shape, (first, case), (second, None)), _product(shape, (second, case), (first, None))
 
 
 def risk_difference_forms(shape: Shape, rows: Positions, case: int) -> Forms:
-    """Return the forms whose quotient is the risk difference."""
+    """Return the quadratic forms whose quotient is the risk difference."""
     first, second = rows
     one, other = risk_ratio_forms(shape, rows, case)
     return one - other, _product(shape, (first, None), (second, None))
@@ -231,7 +231,6 @@ def _product(shape: Shape, one: Part, other: Part) -> FloatArray:
 
 
 def _indicator(shape: Shape, part: Part) -> FloatArray:
-    """Mark a cell, or a whole row where the column is None."""
     row, column = part
     chosen = np.zeros(shape)
     chosen[row, slice(None) if column is None else column] = 1
@@ -239,7 +238,7 @@ def _indicator(shape: Shape, part: Part) -> FloatArray:
 
 
 def _rows(shape: Shape, rows: Positions, case: int) -> IntArray:
-    """Number a column's cell and the others of two rows, and everything else as one part."""
+    """Number a column's cells and the others of two rows as four parts, and everything else as a fifth."""
     parts = np.full(shape, 4)
     for row, (inside, outside) in zip(rows, ((0, 1), (2, 3)), strict=True):
         parts[row] = outside
@@ -250,7 +249,7 @@ def _rows(shape: Shape, rows: Positions, case: int) -> IntArray:
 def _quotient(
     table: Table, name: str, comparison: Comparison, forms: Forms, needed: Sequence[Part], alpha: float
 ) -> Effect:
-    """Return the quotient of two forms; its estimate, only if every share that is needed is above zero."""
+    """Return the effect that is the quotient of two forms; no estimate unless every needed share is above zero."""
     possible = comparison.quantity.lowest, comparison.quantity.highest
     found, what = unbiased_cells(table), {"quantity": comparison.name}
     if isinstance(found, str):
@@ -265,7 +264,7 @@ def _quotient(
 
 
 def _inversion(table: Table, quotient: FiellerQuotient, comparison: Comparison) -> Inversion:
-    """Return the score test's sets where some report is rare, and the reports are there to be counted (see there)."""
+    """Return the inverted score test where some report is rare and reports can be counted by part, else Fieller's."""
     if not is_sparse(table):
         return quotient
     blocks, compared = counted_by_part(own_reports(table), comparison)
@@ -288,7 +287,6 @@ def _risks(table: Table, rows: Pair, column: Any) -> tuple[Positions, int, str]:
 
 
 def _pair(table: Table, axis: int, chosen: Pair) -> tuple[int, int]:
-    """Return the positions of two different categories."""
     known, side = _categories(table, axis), ("rows", "columns")[axis]
     if isinstance(chosen, str) or not isinstance(chosen, Sequence) or len(chosen) != 2 or chosen[0] == chosen[1]:
         raise LdpstatsError(
@@ -308,7 +306,6 @@ def _position(table: Table, axis: int, category: Any) -> int:
 
 
 def _place(table: Table, cell: Any) -> int:
-    """Return where a cell stands among the flattened ones."""
     labels = (cell,) if len(table.shape) == 1 else cell
     if not isinstance(labels, tuple) or len(labels) != len(table.shape):
         raise LdpstatsError(f"the cell {cell!r}", f"a tuple with one category for each of {one_line(table.attributes)}")

@@ -24,32 +24,22 @@ _AT_ONCE = 1 << 19
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AveragedScore:
-    """The mean of Neyman's C(α) statistic over the posterior distribution of the null's parameters.
+    """Mean of Neyman's C(α) statistic over the posterior distribution of the null's parameters.
 
     At any parameters of the null, uᵀ J⁻ u − (Kᵀu)ᵀ (KᵀJK)⁻ (Kᵀu) leaves out what their tangents explain (Neyman 1959);
-    at the true ones it is χ², however wide the noise. Where noise is wider than the simplex is, a free fit of the null
-    follows it and explains more than its tangents would; the proper distributions that the reports leave possible
-    hardly can. The statistic is averaged over these, as discrepancies are in Gelman, Meng & Stern (1996), with
-    Jeffreys' prior Dirichlet(½) for every row of every factor and the estimate's normal density with the covariance at
-    each. Draws are Dirichlet near the fit, with a fixed seed, and weighted.
-
-    How near χ² the mean is was measured, not proven (benchmarks/inference.py, "the conservative corner").
-
-    Parameters
-    ----------
-    statistic : ScoreStatistic
-    model : ProductOfConditionals
-        The null that it tests.
+    at the true ones it is χ², however wide the noise. Where noise is wider than the simplex, a free fit of the null
+    follows it and explains more than its tangents would; proper distributions that the reports leave possible hardly
+    can. The statistic is averaged over these, as discrepancies are in Gelman, Meng & Stern (1996), with Jeffreys' prior
+    Dirichlet(½) for every row of every factor and the estimate's normal density with the covariance at each. Draws are
+    Dirichlet near the fit, with a fixed seed, and weighted. How near χ² the mean is was measured, not proven
+    (benchmarks/inference.py, "the conservative corner").
     """
 
     statistic: ScoreStatistic
     model: ProductOfConditionals
 
     def __call__(self, evidence: Evidence, fitted: FloatArray) -> float | None:
-        """Average the statistic of one table, beginning at `fitted` frequencies.
-
-        None where less than 20 draws' worth of weight agrees with the reports: then these tell the parameters.
-        """
+        """Average the statistic near `fitted`; None where reports tell the parameters: draws are worth less than 20."""
         draws, weights = self._draws(evidence, fitted)
         at_once = np.array_split(draws, -(-len(draws) * fitted.size // _AT_ONCE))
         distance, gain, volume = np.hstack([self._measured(evidence, some) for some in at_once])
@@ -61,7 +51,7 @@ class AveragedScore:
         return float(shares @ np.maximum(distance - gain, 0))
 
     def _measured(self, evidence: Evidence, draws: FloatArray) -> FloatArray:
-        """Return of every draw uᵀ J⁻ u, what its tangents explain of it, and log |J|, a row each."""
+        """Return of every draw uᵀ J⁻ u, what its tangents explain of that, and log |J|, a row each."""
         at = null_score(self.model, evidence, draws, self.statistic.fit.solve)
         return np.stack(
             [self.statistic.total(at.score, at.information), at.gain, self.statistic.volume(at.information)]

@@ -20,19 +20,11 @@ from ldpstats.questions import Question
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BlockEvidence:
-    """Tallies of the same blocks for one or many tables.
+    """Tallies of the same blocks for one or many tables: `counts` has an array (tables, outputs) for every block.
 
-    Parameters
-    ----------
-    blocks : tuple of Block
-        What was asked and how it was randomized; their own tallies are not used.
-    counts : tuple of array, shape (tables, outputs)
-        A stack of tallies for every block.
-    possible : array of int, optional
-        The cells that can have respondents; all frequencies, scores and draws are then of these alone.
-    sizes : array, shape (tables,), optional
-        Respondents of each table for every one of the blocks' own, where they differ; its counts are then as if it had
-        as many as these.
+    The blocks' own tallies are not used. Frequencies, scores and draws are of the `possible` cells alone, where given.
+    Where tables differ in size, `sizes` are respondents per respondent of the blocks, to whose number counts are
+    scaled.
     """
 
     blocks: tuple[Block, ...]
@@ -47,7 +39,7 @@ class BlockEvidence:
 
     @classmethod
     def side_by_side(cls, tables: Iterable[Evidence]) -> BlockEvidence:
-        """Return tables that were asked `alike`, of a single block each, as one stack."""
+        """Stack tables of a single block each that were asked `alike`."""
         parts = [table for table in tables if isinstance(table, BlockEvidence)]
         respondents = np.repeat([table.blocks[0].n for table in parts], [len(table) for table in parts])
         sizes = respondents / parts[0].blocks[0].n
@@ -56,11 +48,9 @@ class BlockEvidence:
 
     @property
     def alike(self) -> Hashable:
-        """What tables have in common that may be put side by side; None where they have several blocks.
-
-        Nor where what counts in a single test, how far they are from normal, does not grow with their number.
-        """
+        """Key of tables that may be put side by side; None with several blocks, or counts without bounds."""
         (first, *more), possible = self.blocks, self.possible
+        # how far unbounded counts are from normal does not grow with the number of respondents
         if more or not np.isfinite(first.noise.largest):
             return None
         same = None if possible is None else possible.tobytes()
@@ -68,22 +58,22 @@ class BlockEvidence:
 
     @property
     def has_likelihood(self) -> bool:
-        """Whether every block has one."""
+        """Whether every block has a likelihood."""
         return all(block.noise.has_likelihood for block in self.blocks)
 
     @property
     def has_null_covariance(self) -> bool:
-        """Yes: the channels give it."""
+        """True: the channels give the covariance under any hypothesis."""
         return True
 
     @property
     def words(self) -> str:
-        """Counts, and why there are only moments if so."""
+        """What least squares are on: counts, and why there are only moments if so."""
         return f"on the counts{'' if self.has_likelihood else ', as only their moments are known'}"
 
     @property
     def fingerprint(self) -> bytes:
-        """The counts."""
+        """The counts as bytes."""
         return b"".join(counts.tobytes() for counts in self.counts)
 
     def among(self, possible: NDArray[np.intp] | None) -> BlockEvidence:
@@ -156,9 +146,8 @@ class BlockEvidence:
     def rarest_expected_report(self, frequencies: FloatArray) -> FloatArray:
         """Return every table's smallest expected count of a report, or of its absence, at its cells' frequencies.
 
-        Blocks that ask the same in the same alphabet count together. What they say of a cell is a sum of counts with
-        weights 1/μ, μ being how often the report occurs in each: as skewed as a Poisson count of (Σ n/μ)³ / (Σ n/μ²)²,
-        which is nμ for a single block.
+        Blocks that ask the same in the same alphabet count together: a sum of counts with weights 1/μ, μ being how
+        often the report occurs in each, is as skewed as a Poisson count of (Σ n/μ)³ / (Σ n/μ²)², nμ for a single block.
         """
         sums: dict[tuple[Question, int], FloatArray] = {}
         for block in self.blocks:
@@ -172,7 +161,7 @@ class BlockEvidence:
 
 
 class PooledEstimate:
-    """The unbiased estimate of the cells that can have respondents, by linear pooling, for many tables at once."""
+    """Unbiased estimate, by linear pooling, of the cells that can have respondents, for many tables at once."""
 
     def __init__(self, evidence: Evidence) -> None:
         assert isinstance(evidence, BlockEvidence)  # others know the covariance at the estimate only
@@ -205,10 +194,10 @@ def _poisson(first: FloatArray, second: FloatArray) -> FloatArray:
 
 
 def _rarer_share(noise: NoiseModel, frequencies: FloatArray, n: int) -> FloatArray:
-    """Return how often reports, or their absence, occur; where counts have no bounds, what is as far from normal.
+    """Return how often reports, or their absence, occur; of counts without bounds, what has the same excess kurtosis.
 
-    As far by its excess kurtosis: 1 / λ for a Poisson count, and at most 3 for unbounded noise, which is that of
-    Laplace noise. With the mean nf of a count and the variance s of its noise, λ = (nf + s)² / (nf + 3 s²).
+    That is 1 / λ for a Poisson count, and at most 3, as Laplace noise has it, for unbounded noise. With the mean nf of
+    a count and the variance s of its noise, λ = (nf + s)² / (nf + 3 s²).
     """
     if noise.members is not None:
         # rare sets are many, and the score adds them up: it is as normal as the counts by value
@@ -230,6 +219,5 @@ def _rarer_share(noise: NoiseModel, frequencies: FloatArray, n: int) -> FloatArr
 
 
 def _nearer_end(mean: FloatArray, largest: float) -> FloatArray:
-    """Return how far means are from zero, or from the largest value, whichever is nearer."""
     distance: FloatArray = np.maximum(np.minimum(mean, largest - mean), 0)
     return distance

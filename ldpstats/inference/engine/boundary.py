@@ -26,20 +26,10 @@ _TOWARDS_CORNER = 0.9
 
 
 def likeliest(model: NullModel, evidence: Evidence, fit: NullFit, within: FloatArray | None = None) -> NullFit:
-    """Return a fit with the frequencies of highest likelihood in place of those that scoring did not converge to.
+    """Replace fits that did not converge by the frequencies of highest likelihood, found by EM.
 
-    It still says that it did not converge: at a boundary likelihood ratios are not χ². Fits of models without
-    a boundary are returned as they are: there what a fit left is allowed for.
-
-    Parameters
-    ----------
-    model : NullModel
-    evidence : Evidence
-        Of reports with a likelihood.
-    fit : NullFit
-        By scoring.
-    within : array, shape (tables, cells), optional
-        Fitted frequencies of a smaller model, which the larger one does not fall below.
+    They still do not count as converged: at a boundary likelihood ratios are not χ². Models without a boundary keep
+    their fits: what these left is allowed for. `within`, a smaller model's fit, bounds the likelihood below.
     """
     lost = np.flatnonzero(~fit.converged)
     if not model.bounded or not lost.size:
@@ -57,18 +47,7 @@ def likeliest(model: NullModel, evidence: Evidence, fit: NullFit, within: FloatA
 def likeliest_nested(
     smaller: NullModel, larger: NullModel, evidence: Evidence, small: NullFit, large: NullFit
 ) -> tuple[NullFit, NullFit]:
-    """Return both fits, the larger model's likelihood never lower: by climbing where they do not say so themselves.
-
-    That is where either did not converge, or the larger one converged to a lower one of several maxima.
-
-    Parameters
-    ----------
-    smaller, larger : NullModel
-    evidence : Evidence
-        Of reports with a likelihood.
-    small, large : NullFit
-        By scoring.
-    """
+    """Climb by EM where fits of nested models did not converge, or the larger one fell short of the smaller one."""
     if isinstance(smaller, LogLinear):
         gained = evidence.log_likelihood(large.frequencies) - evidence.log_likelihood(small.frequencies)
         both = small.converged & large.converged & (gained > -_DECREASE)
@@ -78,7 +57,7 @@ def likeliest_nested(
 
 
 def _highest(model: LogLinear, evidence: BlockEvidence, known: list[FloatArray]) -> FloatArray:
-    """Climb from several places, and return the highest that was reached."""
+    """Climb from several starts, and return the frequencies of the highest likelihood reached."""
     blocks = [
         replace(block, tally=replace(block.tally, counts=counts[0]))
         for block, counts in zip(evidence.blocks, evidence.counts, strict=True)

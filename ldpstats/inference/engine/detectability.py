@@ -34,17 +34,9 @@ TestedAxes: TypeAlias = tuple[int, int] | None
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Detectability:
-    """How fast the noncentrality of a test grows: per report, for a departure of unit size.
+    """Noncentrality of a test per report and unit size of departure, `seen`, for the directions to average over.
 
-    The size of a departure δ from the null frequencies π is the root of Σ δ²/π (Cohen's w). To second order in δ the
-    statistic is then noncentral χ², with a noncentrality of n δᵀ J δ, J being what a report tells about departures.
-
-    Parameters
-    ----------
-    df : int
-        The degrees of freedom.
-    seen : array
-        The noncentrality, for every direction of departure that the power is averaged over.
+    The size of a departure δ from π is √(Σ δ²/π), Cohen's w; its noncentrality is n δᵀ J δ, J a report's information.
     """
 
     df: int
@@ -52,15 +44,12 @@ class Detectability:
 
     @classmethod
     def average(cls, information: FloatArray, df: int) -> Detectability:
-        """Average over a fixed set of directions, uniform among all departures.
-
-        They are taken in the principal axes of the information, so that the order of categories does not matter.
-        """
+        """Average over fixed uniform directions, in principal axes so that the order of categories does not matter."""
         return cls.of_principal(principal_information(information), df)
 
     @classmethod
     def of_principal(cls, principal: FloatArray, df: int) -> Detectability:
-        """Average over them, given what is seen in every principal axis."""
+        """Average over directions, given the noncentrality in every principal axis."""
         return cls(df, _directions(len(principal)) @ principal)
 
     @classmethod
@@ -75,11 +64,11 @@ class Detectability:
 
     @classmethod
     def least(cls, information: FloatArray, df: int) -> Detectability:
-        """Take the direction that is seen least."""
+        """Take the direction of departure that is seen least."""
         return cls(df, principal_information(information)[:1])
 
     def power(self, n: IntArray | int, size: FloatArray | float, alpha: float) -> FloatArray:
-        """Return the power at level `alpha` for so many reports and departures of this size; both broadcast."""
+        """Return the power at level `alpha` for so many reports and departures of this size (Cohen's w), broadcast."""
         from scipy.special import chdtri, chndtr
 
         noncentrality = np.asarray(n * np.square(size))[..., None] * self.seen
@@ -105,7 +94,7 @@ class Detectability:
 
 @lru_cache(maxsize=16)
 def _directions(axes: int) -> FloatArray:
-    """Return the squared parts that departures in random directions have along some principal axes, a row for each."""
+    """Return the squared parts of random directions along the principal axes, a row for each direction."""
     drawn = np.random.default_rng(0).standard_normal((_DIRECTIONS, axes))
     shares: FloatArray = (drawn / np.linalg.norm(drawn, axis=1, keepdims=True)) ** 2
     return shares
@@ -113,20 +102,11 @@ def _directions(axes: int) -> FloatArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sensitivity:
-    """What all reports of one test tell about deviations from its hypothesis: its power, whatever level and size.
+    """What all reports of one test tell about deviations from its hypothesis: its power, at any level and size.
 
-    Parameters
-    ----------
-    df : int
-        The degrees of freedom.
-    principal : array
-        The noncentrality that a deviation of unit size (Cohen's w) has in each principal direction.
-    side : int
-        The categories on the smaller side where sizes are Cramér's V, which is w / √(side - 1); else 2.
-    proportional : bool
-        Whether more reports like these tell more in proportion. A curator's noise comes once, however many answered.
-    extremes : tuple of array
-        The same as `principal` where rare categories are as rare, and as frequent, as they may be; or nothing.
+    `principal` is the noncentrality of a deviation of unit size (Cohen's w) in each principal direction; `extremes`, if
+    there, are the same with rare categories as rare, and as frequent, as may be. Sizes are w / √(side - 1): Cramér's V,
+    or w where `side` is 2. Not `proportional` is a curator's noise, which comes once, however many answered.
     """
 
     df: Count
@@ -142,18 +122,14 @@ class Sensitivity:
             raise LdpstatsError(f"noncentralities {shortened(self.principal)}", "a row of numbers from 0 on")
 
     def power(self, size: float, alpha: float) -> float:
-        """Return the approximate power against deviations of a size, averaged over their directions.
-
-        In directions that the reports tell nothing about it is the level.
-        """
+        """Return the approximate power, averaged over directions: the level in those that reports do not tell of."""
         return float(self._each(1).power(1, self._cohens_w(size), alpha))
 
     def respondents(self, n: int, size: float, power: float, alpha: float) -> RespondentsNeeded:
         """Return how many respondents find a size with this power, if n tell this.
 
-        Least and most are those of directions that are seen better, and worse, than 95 % are, with margins at their own
-        extremes: no confidence limits. All are missing where no number is enough, or where what is told is not
-        proportional to their number.
+        Least and most are those of directions seen better, and worse, than 95 % are, at their own extremes: no
+        confidence limits. All are None where no number is enough, or information is not proportional to it.
         """
         if not (self.proportional and size > 0):
             return NOT_KNOWN
@@ -178,15 +154,7 @@ class Sensitivity:
 
 
 class RespondentsNeeded(NamedTuple):
-    """How many respondents find a deviation with the power asked for: at least, most likely, at most; None: no number.
-
-    Examples
-    --------
-    >>> RespondentsNeeded.shown_by(statistic=12.0, df=1, n=1000, power=0.8, alpha=0.05)
-    RespondentsNeeded(least=267, needed=655, most=3470)
-    >>> str(RespondentsNeeded.shown_by(statistic=2.0, df=1, n=1000, power=0.8, alpha=0.05))
-    'at least 660'
-    """
+    """Least, likely and most respondents that find a deviation with the power asked for; None where no number does."""
 
     least: int | None
     needed: int | None
@@ -196,18 +164,16 @@ class RespondentsNeeded(NamedTuple):
     def shown_by(
         cls, statistic: float, df: int, n: int, power: float, alpha: float, level: float = 0.95
     ) -> RespondentsNeeded:
-        """Read them off what n respondents showed: as many as multiply its noncentrality to the one that is needed.
+        """Return how many respondents are needed, by the noncentrality that n of them showed.
 
-        Margins, size and direction of the deviation are all in the statistic, which is noncentral χ². The number is
-        that of the noncentrality under which half of all statistics are larger; the others are those of its confidence
-        limits (Venables 1975).
+        Margins, size and direction of the deviation are all in the statistic, which is noncentral χ². The number is by
+        the median-unbiased noncentrality, the others by its confidence limits (Venables 1975).
         """
         seen = NoncentralSquare(np.array(statistic), np.array(float(df)), np.ones(()), 1.0, 1.0, math.inf)
         (low, high), (middle, _) = (*seen.limits(1 - level), *seen.limits(1.0))
         return cls(*(respondents_with(float(one), df, n, power, alpha) for one in (high, middle, low)))
 
     def __str__(self) -> str:
-        """Say the limits, and what is likely where there are both; two digits of each are more than is known."""
         least, needed, most = (None if one is None else f"{float(f'{one:.2g}'):,.0f}" for one in self)
         if least is None:
             return "—"
@@ -241,10 +207,7 @@ def possible_shares(estimate: FloatArray, errors: FloatArray, level: float = 0.5
 
 
 def dependences_seen(margins: Sequence[FloatArray], evidence: Evidence) -> FloatArray:
-    """Return what each table's reports tell about dependences of attributes with its margins, shape (tables, any).
-
-    That is the noncentrality of a dependence of unit size in each principal direction.
-    """
+    """Return the noncentrality of dependences of unit size by table (at its margins) and principal direction."""
     null = product_of(margins)
     _, information = evidence.score(null)
     if _is_wide(information):
@@ -255,7 +218,7 @@ def dependences_seen(margins: Sequence[FloatArray], evidence: Evidence) -> Float
 
 
 def deviations_seen(model: NullModel, evidence: Evidence, null: FloatArray) -> FloatArray:
-    """Return the same of one table and deviations from any null model, at the fitted frequencies, made steadier."""
+    """Return the noncentrality of one table's deviations of unit size from a null model, made steadier, by axis."""
     null = steadied(model, evidence, null)
     parameters = model.nearest(null)
     frequencies = on_simplex(model.frequencies(parameters))
@@ -266,7 +229,7 @@ def deviations_seen(model: NullModel, evidence: Evidence, null: FloatArray) -> F
 
 
 def _is_wide(information: Information) -> bool:
-    """Say whether one table's information has so many cells, and such structure, that its diagonal tells enough."""
+    """Say whether an information is large, and structured enough for its diagonal to tell the eigenvalues."""
     columns = 0 if information.left is None else information.left.shape[-1]
     return bool(columns <= _FEW_COLUMNS and information.diagonal.shape[-1] > _MOST_EIGENVALUES)
 
@@ -276,8 +239,7 @@ def _principal_of_wide(information: Information, frequencies: FloatArray, tangen
 
     In units in which deviations have Cohen's w, the information is diag(w) plus a few columns, less what the tangents
     take. So its eigenvalues interlace with the sorted w, as many places off as there are tangents (Cauchy), and the
-    average of so many directions knows little but their sum, which is exact. Dense matrices are left to tables of
-    up to 1,024 cells, and to channels whose information has no such structure.
+    average of so many directions knows little but their sum, which is exact.
     """
     root = np.sqrt(frequencies)[:, None]
     known = np.linalg.qr(np.hstack([root, tangents / root])).Q
@@ -296,7 +258,7 @@ def _principal_of_wide(information: Information, frequencies: FloatArray, tangen
 
 
 def steadied(model: NullModel, evidence: Evidence, null: FloatArray) -> FloatArray:
-    """Return fitted frequencies of a null model where none is as rare as noise alone would make it."""
+    """Return a null model's fitted frequencies with none as rare as noise alone would make it."""
     parameters = model.nearest(null)
     if not parameters.size:
         return null
@@ -348,7 +310,7 @@ def deviations(model: NullModel, parameters: FloatArray) -> FloatArray:
 
 
 def report_information(noise: NoiseModel, margins: Sequence[FloatArray], tested: TestedAxes = None) -> FloatArray:
-    """Return what one report tells about departures from the product of the margins, the margins being unknown."""
+    """Return what one report tells about departures from the product of the margins, these being unknown."""
     found: FloatArray = _efficient(_of_a_report(noise, product_of(margins)), *departures(margins, tested))[0]
     return found
 
@@ -360,10 +322,9 @@ def information_along(noise: NoiseModel, null: FloatArray, departure: FloatArray
 
 
 def even_information(noise: NoiseModel, margins: Sequence[FloatArray]) -> float | None:
-    """Return what one report tells about any contrast of equally frequent cells, if it is the same for all of them.
+    """Return what one report tells about any contrast of equally frequent cells; None where contrasts differ.
 
-    It is for noise that treats all values alike and independently of each other: the information is a multiple of the
-    identity there, and what else it has is along the ones vector. No matrix between cells is needed then.
+    For noise alike and independent for all values it is a multiple of the identity; no matrix between cells is needed.
     """
     product = product_of(margins)
     if np.ptp(product) > _EVEN * product.max() or not noise.exchangeable:
@@ -373,11 +334,7 @@ def even_information(noise: NoiseModel, margins: Sequence[FloatArray]) -> float 
 
 
 def degrees_of_freedom(noise: NoiseModel, shape: Sequence[int], tested: TestedAxes = None) -> int:
-    """Return how many departures from independence the reports identify, whatever the margins.
-
-    Counted where no symmetry hides anything: with equal margins, say, a parity of two answers tells nothing about
-    them, but it does with others.
-    """
+    """Return how many departures from independence reports identify, at irregular margins: symmetry may hide some."""
     proper = [irregular(side) for side in shape]
     information = _of_a_report(noise, product_of(proper))
     directions, tangents = departures(proper, tested)
@@ -396,11 +353,10 @@ def product_of(margins: Sequence[FloatArray]) -> FloatArray:
 def departures(margins: Sequence[FloatArray], tested: TestedAxes = None) -> tuple[FloatArray, FloatArray]:
     """Return what independence excludes and what it leaves free, as columns δ with Σ δ²/π = 1, all orthogonal so.
 
-    These are the `deviations` of independence in closed form, so that large tables can be planned for. Every attribute
-    has a basis that begins with its own margin. Of their tensor products those with one other factor
-    move a margin; those with several are dependences and leave all margins alone. Independence of two attributes
-    given all others excludes those in which both have another factor. The frequencies of a single
-    attribute are a hypothesis themselves: nothing is free then.
+    These are the `deviations` of independence in closed form, for large tables. Every attribute has a basis that begins
+    with its own margin. Of their tensor products those with one other factor move a margin; those with several are
+    dependences. Independence of two attributes given all others excludes those in which both have another factor. The
+    frequencies of a single attribute are a hypothesis themselves: nothing is free then.
     """
     basis: FloatArray = np.ones((1, 1))
     moved = np.zeros((1, 0), dtype=bool)
@@ -417,12 +373,11 @@ def departures(margins: Sequence[FloatArray], tested: TestedAxes = None) -> tupl
 
 
 def _of_a_report(noise: NoiseModel, frequencies: FloatArray) -> Information:
-    """Return what one report tells about frequencies."""
     return noise.score(frequencies[None, :], np.zeros((1, noise.outputs)), 1)[1]
 
 
 def _efficient(information: Information, directions: FloatArray, tangents: FloatArray) -> FloatArray:
-    """Return what is told about directions while the tangents are unknown, shape (tables, directions, directions)."""
+    """Return the information about directions while the tangents are unknown: (tables, directions, directions)."""
     known = information.between(directions)
     if not tangents.shape[-1]:
         return known
@@ -433,7 +388,7 @@ def _efficient(information: Information, directions: FloatArray, tangents: Float
 
 
 def principal_information(information: FloatArray) -> FloatArray:
-    """Return the eigenvalues of an information, in rising order; rounding may make small ones negative."""
+    """Return the eigenvalues of an information in rising order, none negative by rounding."""
     values: FloatArray = np.maximum(np.linalg.eigvalsh(information), 0)
     return values
 

@@ -23,28 +23,9 @@ _LEAST_CELL, _LARGEST_CELL = -1.0, 2.0
 class EstimateEvidence:
     """Sums of cells that were estimated without bias, with normal errors whose covariance is known.
 
-    With x = A π + error and the covariance C of the errors, W x and W A are sufficient, where Wᵀ W = C⁻: these
-    errors are independent and of variance one. A sum without noise, as a total, has no part in them.
-
-    Parameters
-    ----------
-    measured : Measured
-        A, x, C, and the number of reports.
-    design : array, shape (r, cells)
-        W A.
-    seen : array, shape (tables, r)
-        W x of every table.
-    possible : array of int, optional
-        The cells that can have respondents.
-
-    Examples
-    --------
-    A table of 2 by 2, every cell known to .05; the score says how far it is from equal cells:
-
-    >>> cells = Measured.of_cells(np.array([0.3, 0.2, 0.2, 0.3]), np.eye(4) / 400, n=500)
-    >>> score, information = EstimateEvidence.of(cells).score(np.full((1, 4), 0.25))
-    >>> score.round(), np.diagonal(information.dense()[0]).round()
-    (array([[ 20., -20., -20.,  20.]]), array([400., 400., 400., 400.]))
+    With x = A π + error and the covariance C of the errors, the whitened sums W x (`seen`, a row per table) and W A
+    (`design`) are sufficient, where Wᵀ W = C⁻: their errors are independent and of variance one. A sum without noise,
+    as a total, has no part in them. `possible` are the cells that can have respondents, if not all.
     """
 
     measured: Measured
@@ -60,24 +41,24 @@ class EstimateEvidence:
 
     @property
     def has_likelihood(self) -> bool:
-        """No: the errors are known by their moments."""
+        """False: the errors are known by their moments."""
         return False
 
     @property
     def has_null_covariance(self) -> bool:
-        """No: the covariance is that at the estimate."""
+        """False: the covariance is that at the estimate."""
         return False
 
     @property
     def words(self) -> str:
-        """Estimated sums, and whether their covariance is a bound."""
+        """What least squares are on: estimated sums, and whether their covariance is a bound."""
         bound = self.measured.bound
         upper = f", with an upper bound of their covariance ({bound}): conservative" if bound else ""
         return f"on estimated sums of cells, by their covariance at the estimate{upper}"
 
     @property
     def fingerprint(self) -> bytes:
-        """The estimates."""
+        """The estimates as bytes."""
         return self.seen.tobytes()
 
     def among(self, possible: NDArray[np.intp] | None) -> EstimateEvidence:
@@ -85,7 +66,7 @@ class EstimateEvidence:
         return replace(self, possible=possible)
 
     def estimator(self) -> Callable[[Evidence], FloatArray] | None:
-        """Return least squares of the whitened sums and the total, where together they identify the cells."""
+        """Return least squares of the whitened sums and the total; None where these do not identify the cells."""
         rows = np.vstack([self.design, np.full((1, self.design.shape[1]), np.abs(self.design).max(initial=1.0))])
         if np.linalg.matrix_rank(rows) < rows.shape[1]:
             return None
@@ -128,20 +109,17 @@ class EstimateEvidence:
         return score, Information(np.zeros(score.shape), left, core)
 
     def log_likelihood(self, frequencies: FloatArray) -> FloatArray:
-        """Return that of normal errors, but for a constant."""
+        """Return the log-likelihood of normal errors, up to a constant."""
         total: FloatArray = -0.5 * (self._errors(frequencies) ** 2).sum(axis=-1)
         return total
 
     def supports(self, frequencies: FloatArray) -> BoolArray:
-        """Say for which tables these frequencies are such as estimates can be: the errors have a law with any."""
+        """Say for which tables these frequencies are such as estimates can be; the errors have a law with any."""
         within: BoolArray = np.all((frequencies > _LEAST_CELL) & (frequencies < _LARGEST_CELL), axis=-1)
         return within
 
     def rarest_expected_report(self, frequencies: FloatArray) -> FloatArray:
-        """Return the least variance of a sum, in reports: at least that of as many respondents in it.
-
-        Without noise a sum of frequency f has the variance nf(1 − f), which is its count where it is rare.
-        """
+        """Return the least variance of a sum, in reports: nf(1 − f) without noise, its count where it is rare."""
         n, sums = self.measured.n, self.measured.sums
         shares = self.whole(frequencies) @ sums.T
         sampled = n * shares * (sums.sum(axis=1) - shares) * self.measured.is_of_cells
@@ -150,7 +128,6 @@ class EstimateEvidence:
         return least
 
     def _errors(self, frequencies: FloatArray) -> FloatArray:
-        """Return how far the whitened sums are from those of these frequencies."""
         return self.seen - self.whole(frequencies) @ self.design.T
 
 

@@ -32,17 +32,17 @@ class Evidence(Protocol):
 
     @property
     def words(self) -> str:
-        """What least squares take the place of the likelihood on, to be said after the method."""
+        """What least squares are on, in words that follow the method."""
 
     @property
     def fingerprint(self) -> bytes:
-        """What was seen, as bytes: seeds are made of it."""
+        """What was seen, as bytes to make seeds of."""
 
     def among(self, possible: NDArray[np.intp] | None) -> Self:
         """Return the same evidence about tables of which only some cells can have respondents."""
 
     def estimator(self) -> Callable[[Evidence], FloatArray] | None:
-        """Return what estimates the cells of such tables without bias; None where some contrasts are open."""
+        """Return the function that estimates cells of such tables without bias; None where some contrasts are open."""
 
     def replicates(self, frequencies: FloatArray, size: int, rng: np.random.Generator) -> Self:
         """Draw `size` tables of as many respondents whose cells have these frequencies."""
@@ -68,14 +68,11 @@ class Evidence(Protocol):
         """Say for which tables these frequencies give a proper law of the reports."""
 
     def rarest_expected_report(self, frequencies: FloatArray) -> FloatArray:
-        """Return how many reports the rarest of them is worth if the cells have these frequencies, for every table."""
+        """Return for every table how many reports the rarest one is worth if the cells have these frequencies."""
 
 
 def identified_contrasts(evidence: Evidence, frequencies: FloatArray) -> FloatArray:
-    """Return an orthonormal basis of the contrasts of cells that the evidence tells anything about.
-
-    Which contrasts those are depends on what was asked only, not on the frequencies.
-    """
+    """Return an orthonormal basis of the contrasts of cells that the evidence tells of, at whatever frequencies."""
     _, information = evidence.score(frequencies[None, :])
     cells = frequencies.size
     # contrasts first: where the total is known almost exactly, centring would leave rounding for one direction more
@@ -86,7 +83,7 @@ def identified_contrasts(evidence: Evidence, frequencies: FloatArray) -> FloatAr
 
 
 def whole_cells(possible: NDArray[np.intp] | None, frequencies: FloatArray, cells: int) -> FloatArray:
-    """Return the frequencies of all cells of tables of which only some can have respondents."""
+    """Return frequencies of all cells, zero for those that cannot have respondents."""
     if possible is None:
         return frequencies
     whole = np.zeros((*frequencies.shape[:-1], cells))

@@ -11,26 +11,9 @@ from ldpstats.arrays import FloatArray
 def log_part_pvalues(counts: NDArray[np.int64], size: int, totals: NDArray[np.int64], n: int) -> FloatArray:
     """Return logarithms of p-values, never below the exact ones, of how many reports of a part are of every kind.
 
-    Where the reports of a part were given by respondents like the others and came through the same channel, any of
-    all reports are as likely to be the part as any others: so many of a kind among them have a hypergeometric law,
-    whatever the true answers, the channel and the number of reports. Its tail is at most a geometric series, since
-    the probabilities of neighbouring numbers have ratios that fall; twice the smaller tail is returned.
-
-    Parameters
-    ----------
-    counts : array of int
-        How many reports of the part are of each kind, such as: support this value.
-    size : int
-        The reports of the part.
-    totals : array of int
-        How many of all reports are of each kind.
-    n : int
-        All reports.
-
-    Examples
-    --------
-    >>> np.exp(log_part_pvalues(np.array([10, 4]), 10, np.array([10, 8]), 20)).round(6)
-    array([1.1e-05, 1.0e+00])
+    Of the `n` reports, the part has `size`, and `counts` of the `totals` of each kind. Where its respondents are like
+    the others and came through the same channel, that is hypergeometric, whatever the answers and the channel. The tail
+    is at most a geometric series, as ratios of successive probabilities fall; twice the smaller one is returned.
     """
     counts, totals = np.broadcast_arrays(np.asarray(counts, dtype=np.float64), np.asarray(totals, dtype=np.float64))
     # so few is as many of those that are not of the kind
@@ -44,7 +27,6 @@ def log_part_pvalues(counts: NDArray[np.int64], size: int, totals: NDArray[np.in
 
 
 def _log_chance(seen: FloatArray, size: int, known: FloatArray, n: int) -> FloatArray:
-    """Return the logarithm of the hypergeometric probability of a number."""
     chance: FloatArray = _log_choose(known, seen) + _log_choose(n - known, size - seen) - _log_choose(n, size)
     return chance
 

@@ -168,7 +168,7 @@ class ProductOfConditionals:
         ]
 
     def _others(self, parameters: FloatArray) -> list[FloatArray]:
-        """Return the product of all factors but one, for each."""
+        """Return for each factor the product of all others."""
         spread = self._spread(parameters)
         nothing = np.ones((1,) * len(self.shape))
         return [reduce(np.multiply, spread[:one] + spread[one + 1 :], nothing) for one in range(len(spread))]
@@ -183,8 +183,8 @@ def _dirichlet_near(
 ) -> tuple[FloatArray, FloatArray]:
     """Draw distributions whose entries vary by `variance` in all, and return the logarithms of their weights.
 
-    They are Dirichlet(½ + c), so that the prior over their density is the product of their entries to the powers -c.
-    The centre is moved inwards by a standard error first: of an entry of nothing it is not known that it is nothing.
+    They are Dirichlet(½ + c): prior over density is the product of entries to the powers -c. The centre is moved
+    inwards by a standard error first: of an entry of nothing it is not known that it is nothing.
     """
     inside = centre + np.sqrt(variance / centre.size)
     inside = inside / inside.sum()
@@ -203,17 +203,15 @@ class _Factor:
 
     @property
     def axes(self) -> Axes:
-        """Those of the parents, then those of the children."""
+        """Axes of the parents, then those of the children."""
         return (*self.parents, *self.children)
 
     @cached_property
     def _order(self) -> list[int]:
-        """The places of its axes in the order of the table's."""
         return sorted(range(len(self.axes)), key=self.axes.__getitem__)
 
     @cached_property
     def _lengths(self) -> list[int]:
-        """The lengths of all axes, one along those that it does not have."""
         return [size if axis in self.axes else 1 for axis, size in enumerate(self.shape)]
 
     @cached_property
@@ -228,7 +226,7 @@ class _Factor:
 
     @cached_property
     def moves(self) -> FloatArray:
-        """How the cells move with the free entries, where the other factors are one."""
+        """Jacobian of the cells in the free entries, where the other factors are one."""
         row, entry = (places_onto(self.shape, axes) for axes in (self.parents, self.children))
         by_row = np.eye(self.rows * self.entries)[row * self.entries + entry].reshape(-1, self.rows, self.entries)
         moved: FloatArray = (by_row[..., :-1] - by_row[..., -1:]).reshape(len(row), -1)
@@ -243,7 +241,7 @@ class _Factor:
         return values.reshape(*leading, *self._lengths)
 
     def sums(self, table: FloatArray) -> FloatArray:
-        """Return rows of entries, each the sum of its cells."""
+        """Add a table's cells up to rows of entries."""
         summed = _margin(table, self.axes, len(self.shape))
         return summed.reshape(*table.shape[: -len(self.shape)], self.rows, self.entries)
 
@@ -259,7 +257,7 @@ class _Factor:
         return prod(self.shape) * self.rows * (self.entries - 1) * columns <= _FEW_PRODUCTS
 
     def contrasts(self, values: FloatArray) -> FloatArray:
-        """Return what the free entries of rows have beyond the last."""
+        """Return the free entries of rows less the last one."""
         free: FloatArray = (values[..., :-1] - values[..., -1:]).reshape(*values.shape[:-2], -1)
         return free
 
@@ -289,7 +287,7 @@ def _products(one: _Factor, other: _Factor) -> FloatArray:
 
 
 def _margin(table: FloatArray, axes: Axes, dimensions: int) -> FloatArray:
-    """Add up the cells of tables, which may have leading axes, over all other axes; return these in their order."""
+    """Add the cells of tables, which may have leading axes, up over all other axes, and order these as given."""
     leading = table.ndim - dimensions
     summed: FloatArray = table.sum(axis=tuple(leading + axis for axis in range(dimensions) if axis not in axes))
     return summed.transpose(*range(leading), *(leading + np.argsort(np.argsort(axes))))

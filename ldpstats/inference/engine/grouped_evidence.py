@@ -15,36 +15,29 @@ from ldpstats.noise import Information
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupedEvidence:
-    """What is known of several groups of respondents, as evidence about frequencies that all of them have.
-
-    Parameters
-    ----------
-    groups : tuple of Evidence
-    reports : tuple of int
-        How many are behind each of them.
-    """
+    """Evidence of several groups of respondents about frequencies that all have; `reports` counts those of each."""
 
     groups: tuple[Evidence, ...]
     reports: tuple[int, ...]
 
     @property
     def has_likelihood(self) -> bool:
-        """Whether every group has one."""
+        """Whether every group has a likelihood."""
         return all(group.has_likelihood for group in self.groups)
 
     @property
     def has_null_covariance(self) -> bool:
-        """Whether every group's estimate has one."""
+        """Whether the covariance of every group's estimate is known under any hypothesis."""
         return all(group.has_null_covariance for group in self.groups)
 
     @property
     def words(self) -> str:
-        """What is measured of the groups, each said once."""
+        """What least squares of the groups are on, each said once."""
         return ", ".join(dict.fromkeys(group.words for group in self.groups))
 
     @property
     def fingerprint(self) -> bytes:
-        """That of every group."""
+        """The groups' fingerprints."""
         return b"".join(group.fingerprint for group in self.groups)
 
     def among(self, possible: NDArray[np.intp] | None) -> GroupedEvidence:
@@ -52,7 +45,7 @@ class GroupedEvidence:
         return replace(self, groups=tuple(group.among(possible) for group in self.groups))
 
     def estimator(self) -> Callable[[Evidence], FloatArray] | None:
-        """Return the mean of the groups' estimates by their reports, where every group has one."""
+        """Return the mean of the groups' estimates, weighted by reports; None where a group has none."""
         own = [group.estimator() for group in self.groups]
         known = [estimated for estimated in own if estimated is not None]
         if len(known) < len(own):
@@ -93,7 +86,7 @@ class GroupedEvidence:
         return score, information
 
     def log_likelihood(self, frequencies: FloatArray) -> FloatArray:
-        """Return the sum of the groups'."""
+        """Return the sum of the groups' log-likelihoods."""
         total: FloatArray = np.sum([group.log_likelihood(frequencies) for group in self.groups], axis=0)
         return total
 
@@ -103,6 +96,6 @@ class GroupedEvidence:
         return proper
 
     def rarest_expected_report(self, frequencies: FloatArray) -> FloatArray:
-        """Return that of the group in which it is rarest."""
+        """Return how many reports the rarest one is worth, in the group in which it is rarest."""
         rarest: FloatArray = np.min([group.rarest_expected_report(frequencies) for group in self.groups], axis=0)
         return rarest

@@ -190,7 +190,7 @@ class MonteCarlo(Saveable):
         return math.nan
 
     def _as_few(self, count: int, tables: int) -> float:
-        """Return how often chance alone lets so few of the tables reach the observed one, or none of the first."""
+        """Return how often chance alone lets so few tables reach the observed one, or none of the first."""
         pvalue = (1 + count) / (1 + tables)
         if self.none_of is None or tables <= self.none_of:
             return pvalue
@@ -202,10 +202,9 @@ class MonteCarlo(Saveable):
 def drawn_pvalues(
     requests: Sequence[MonteCarlo], statistic: Statistic, parts: Sequence[Evidence], nulls: FloatArray
 ) -> list[float]:
-    """Return the p-values of tables that were asked `alike`, each by a request of its own; draws are fitted together.
+    """Return the p-values of tables that were asked `alike`, each by its own request; draws are fitted together.
 
-    On a cluster many batches of a single table are fitted at the same time. What is decided is the same; but as more
-    may have been drawn than were needed, not where a generator goes on from.
+    A cluster fits many batches of a single table at once: decisions are the same, not where a generator goes on from.
     """
     # rounded, so that no draw depends on which tables were fitted together
     possible = np.round(np.maximum(nulls, 0) / np.maximum(nulls, 0).sum(axis=-1, keepdims=True), 12)
@@ -236,7 +235,7 @@ def drawn_pvalues(
 def _stacks(
     batches: Iterable[tuple[int, Evidence]], possible: FloatArray, least: FloatArray, most: int
 ) -> Iterator[_Stack]:
-    """Yield batches of tables, put together as long as they are not more than so many."""
+    """Yield batches put together, as long as they have no more than `most` tables."""
     waiting: list[tuple[int, Evidence]] = []
     for batch in batches:
         if waiting and sum(len(one) for _, one in (*waiting, batch)) > most:
@@ -257,17 +256,10 @@ def _stacked(tables: Sequence[tuple[int, Evidence]], possible: FloatArray, least
 
 @dataclass(frozen=True, slots=True)
 class AmongMany(Saveable):
-    """Ask for the p-value that "auto" gives, resolved well enough for one of many tests.
+    """Ask for the p-value that "auto" gives, resolved well enough for one of many tests at the joint level `alpha`.
 
-    A Monte Carlo p-value is then drawn on, where next to no table reaches the observed one, until even a single
-    dependence among so many tests could be shown at the level of all of them (by Bonferroni, Holm, or Benjamini and
-    Hochberg).
-
-    Parameters
-    ----------
-    tests : int
-    alpha : float
-        The level of all of them together.
+    Where next to no table reaches the observed one, it is drawn on until even a single dependence among so many tests
+    could be shown (by Bonferroni, Holm, or Benjamini and Hochberg).
     """
 
     tests: int
@@ -279,7 +271,7 @@ class AmongMany(Saveable):
 
     @property
     def draws(self) -> int:
-        """The tables of which none may reach the observed one, where it is to be shown among so many."""
+        """Number of tables of which none may reach the observed one, where it is to be shown among so many."""
         return math.ceil(self.tests / self.alpha)
 
 
@@ -289,11 +281,11 @@ ALONE = AmongMany(1)
 def automatic(evidence: Evidence, cells: int, family: AmongMany = ALONE) -> MonteCarlo:
     """Return a Monte Carlo nobody asked for; its seed is taken from what was seen, so that a table has one p-value.
 
-    It ends where the verdict is settled: when 100 tables have reached the observed one (50 in a family), or after 1,999
-    if ten have, else when ten have; so a p-value of .05 is known to a tenth. Tables of 256 cells or more take longer,
-    those of random subsets very long: there fewer end it, also that none of the first 99 to 999 reaches the observed
-    one. Among many tests no more are drawn than must not reach it for a rejection (a p-value of a quarter of the least
-    level is found below it in 78 of 100 draws), or than a single test draws.
+    It ends where 100 tables have reached the observed one (50 in a family), or after 1,999 if ten have, else when ten
+    have; so a p-value of .05 is known to a tenth. Tables of 256 cells or more, and those of random subsets, take long:
+    there fewer end it, also that none of the first 99 to 999 reaches the observed one. One of many tests draws at most
+    what a single one does, or as many as must not reach it for a rejection (a p-value of a quarter of the least level
+    is found below it in 78 of 100 draws).
     """
     subsets = isinstance(evidence, BlockEvidence) and any(one.noise.size not in (None, 1) for one in evidence.blocks)
     wide = int(np.searchsorted(_WIDE, cells, side="right"))

@@ -25,10 +25,9 @@ SMALLEST = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class StoppingRule:
-    """When fits stop: as soon as another step would change twice the log-likelihood by less than `tolerance`.
+    """When fits stop: before a step that would change twice the log-likelihood by less than `tolerance`.
 
-    They take `steps` at most. Without a tolerance every table takes as many: what is measured then is the same
-    function of each.
+    They take `steps` at most; without a tolerance all do, so that every table is measured by the same function.
     """
 
     tolerance: float
@@ -125,7 +124,7 @@ class StructuredTangents(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NullScore:
-    """Score and information of the cells at some parameters, and the scoring step that they call for."""
+    """Score and information of the cells at some parameters, the scoring step from there, and what it would gain."""
 
     score: FloatArray
     information: Information
@@ -165,11 +164,7 @@ def along_tangents(
 
 
 def remaining(at: NullScore) -> FloatArray:
-    """Return what another scoring step would still explain.
-
-    It is the squared length of a projection of the score, so that it is neither negative nor more than the score's
-    own. Where a frequency is nearly zero, rounding alone says otherwise.
-    """
+    """Predicted change of twice the log-likelihood from one more scoring step, at most the whole score's length²."""
     if not np.all(at.information.diagonal > 0):
         return np.maximum(at.gain, 0)
     return np.clip(at.gain, 0, at.information.contrast_norm(at.score))
@@ -187,10 +182,8 @@ def fit_null(
     """Fit a null model to every table by Fisher scoring, from parameters that give a proper law, and measure it there.
 
     Estimated frequencies may leave [0, 1] as long as every report keeps a positive probability: that keeps the score
-    statistic free of boundary effects. A single start for all tables makes the first step very cheap.
-
-    Where `least` is given, what is measured is at most 1.5 times what it is at the start; the fit of a table of which
-    that is too little goes no further.
+    statistic free of boundary effects. A single start for all tables makes the first step very cheap. Given `least`,
+    what is measured is at most 1.5 times what it is at the start, and where that is too little the fit ends.
     """
     tables = len(evidence)
     parameters = np.tile(start, (tables, 1)) if len(start) == 1 else start.copy()
@@ -216,9 +209,8 @@ def fit_null(
 def curvature_loss(model: NullModel, evidence: Evidence, null: FloatArray) -> FloatArray:
     """Return how many degrees of freedom of noise a curved hypothesis absorbs in each table, beyond its parameters'.
 
-    Its frequencies at parameters off by the noise differ from its tangents there; this is the expected squared length
-    of the difference, in the metric of the information and beside the tangents. χ² needs it to be small (Bates and
-    Watts 1980 call its root the intrinsic curvature).
+    That is the expected squared distance of its frequencies, at parameters off by the noise, from its tangents, in the
+    metric of the information. χ² needs it to be small (its root is the intrinsic curvature of Bates & Watts 1980).
     """
     parameters = model.nearest(null)
     _, seen = evidence.score(model.frequencies(parameters))
@@ -237,7 +229,7 @@ def curvature_loss(model: NullModel, evidence: Evidence, null: FloatArray) -> Fl
 
 
 def _safe(model: NullModel, evidence: Evidence, parameters: FloatArray, step: FloatArray) -> FloatArray:
-    """Halve the steps that would leave the region where every report has a positive probability."""
+    """Halve steps that would leave the region where every report has a positive probability."""
     step = model.limited(step).copy()
     for _ in range(_MAX_HALVINGS):
         outside = ~evidence.supports(model.frequencies(parameters + step))
@@ -249,7 +241,7 @@ def _safe(model: NullModel, evidence: Evidence, parameters: FloatArray, step: Fl
 
 
 def completed(entries: FloatArray) -> FloatArray:
-    """Add the last entry of distributions, which sum to one."""
+    """Append the last entry of distributions, which sum to one."""
     return np.concatenate([entries, 1 - entries.sum(axis=-1, keepdims=True)], axis=-1)
 
 
@@ -261,7 +253,7 @@ def irregular(cells: int) -> FloatArray:
 
 
 def proper_frequencies(values: ArrayLike, shape: tuple[int, ...], what: str) -> FloatArray:
-    """Return given frequencies, refusing what is no distribution."""
+    """Check given frequencies: refuse what is no distribution."""
     array = as_array(values, what)
     # written so that a NaN fails
     proper = array.shape == shape and array.dtype.kind in "iuf" and array.min() >= 0

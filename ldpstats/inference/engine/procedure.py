@@ -59,19 +59,7 @@ WORDS = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """What a test found, before it is put into words.
-
-    Parameters
-    ----------
-    statistic, pvalue, df, seed, converged
-        As in the result.
-    pvalue_source, method : str
-        In words; the method says why it was chosen, if it was not asked for.
-    null : array, shape (cells,)
-        The fitted frequencies.
-    evidence : Evidence
-        What was tested.
-    """
+    """What a test found, before it is put into words; `null` are the fitted frequencies, shape (cells,)."""
 
     statistic: float
     pvalue: float
@@ -109,7 +97,7 @@ def null_model_outcome(
 def outcome_of(
     table: Table, statistic: Statistic, model: NullModel, evidence: Evidence, words: str, pvalue: PValue
 ) -> Outcome:
-    """Measure the evidence by a statistic, and compare it with what the hypothesis would bring."""
+    """Measure the evidence by a statistic, and find its p-value under the hypothesis."""
     return outcomes_of([table], statistic, model, [evidence], words, pvalue)[0]
 
 
@@ -121,7 +109,7 @@ def outcomes_of(
     words: str,
     pvalue: PValue,
 ) -> list[Outcome]:
-    """Measure what is known of each of several tables, all of them `alike`, and compare it as `outcome_of` does."""
+    """Test several tables, all of them `alike`, at once, each as `outcome_of` does."""
     refuse_untold(tables[0], statistic.df)
     evidence = parts[0] if len(parts) == 1 else BlockEvidence.side_by_side(parts)
     fit = statistic(evidence)
@@ -182,7 +170,7 @@ def chi_square_pvalue(df: int, statistic: float) -> float:
 
 
 def asymptotic_test(table: Table, model: NullModel, method: Method = "auto") -> tuple[float, float, int]:
-    """Return statistic, asymptotic p-value and degrees of freedom alone, whatever may be said against them."""
+    """Return statistic, asymptotic p-value and degrees of freedom, whatever may be said against χ² here."""
     evidence = evidence_of(table)
     statistic = STATISTICS[chosen_method(method, evidence)[0]](model, evidence, table.domain.size())
     refuse_untold(table, statistic.df)
@@ -191,7 +179,7 @@ def asymptotic_test(table: Table, model: NullModel, method: Method = "auto") -> 
 
 
 def chosen_method(method: Method, evidence: Evidence, allowed: Sequence[str] = tuple(STATISTICS)) -> tuple[str, str]:
-    """Return the statistic to use, and it in words."""
+    """Return the name of the statistic to use, and the method in words."""
     usual = "score" if evidence.has_likelihood else "gls"
     chosen = usual if method == "auto" else method
     if chosen not in allowed:
@@ -208,7 +196,6 @@ def chosen_method(method: Method, evidence: Evidence, allowed: Sequence[str] = t
 
 
 def _refuse_unseen_categories(table: Table, null: FloatArray) -> None:
-    """Refuse categories that neither a respondent nor the noise ever shows: nothing can be said about them."""
     cells = null.reshape(table.shape)
     unseen = [
         f"{category!r} of {name!r}"
@@ -229,7 +216,6 @@ def _refuse_unseen_categories(table: Table, null: FloatArray) -> None:
 
 
 def _asked_monte_carlo(pvalue: PValue) -> MonteCarlo | None:
-    """Return the Monte Carlo that was asked for, if one was."""
     if isinstance(pvalue, MonteCarlo):
         return pvalue.seeded()
     if pvalue not in ("auto", "asymptotic") and not isinstance(pvalue, AmongMany):

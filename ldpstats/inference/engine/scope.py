@@ -23,17 +23,7 @@ def asked_together(table: Table) -> list[Attributes]:
 
 
 def never_together(table: Table) -> list[Attributes]:
-    """Return the smallest sets of a table's attributes that nobody was asked about together.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from ldpstats import Domain, SampledGroups, reconstruct
-    >>> domain = Domain({name: ["yes", "no"] for name in "abc"})
-    >>> chain = SampledGroups(domain, epsilon=1.0, groups=[("a", "b"), ("b", "c")]).simulate(np.full(8, 100), rng=1)
-    >>> never_together(reconstruct(chain, ["a", "b", "c"]))
-    [('a', 'c')]
-    """
+    """Return the smallest sets of a table's attributes that nobody was asked about together."""
     asked, names = asked_together(table), table.attributes
     apart = (
         [chosen for chosen in combinations(names, size) if not any(set(chosen) <= set(group) for group in asked)]
@@ -43,7 +33,7 @@ def never_together(table: Table) -> list[Attributes]:
 
 
 def scope_in_words(table: Table) -> str:
-    """Say what a test of a table is about, where not all of its attributes were asked about together."""
+    """Say what a test is about where not all attributes of its table were asked about together; empty if all were."""
     if not never_together(table):
         return ""
     asked = " and ".join(f"({', '.join(group)})" for group in asked_together(table))
@@ -51,7 +41,7 @@ def scope_in_words(table: Table) -> str:
 
 
 def refuse_untold(table: Table, df: int) -> None:
-    """Refuse a hypothesis that the reports tell nothing about: what is shown of it is the work of an assumption."""
+    """Refuse a hypothesis without degrees of freedom: what a table shows of it is the work of an assumption."""
     if df > 0:
         return
     apart = never_together(table)
@@ -71,5 +61,5 @@ def refuse_untold(table: Table, df: int) -> None:
 
 
 def listing(names: Sequence[str]) -> str:
-    """Put names into words."""
+    """Join names by commas and "and"."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

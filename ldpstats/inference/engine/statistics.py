@@ -33,19 +33,18 @@ class Statistic(Protocol):
 
     @property
     def df(self) -> int:
-        """The degrees of freedom; none if the evidence tells nothing about the hypothesis."""
+        """Degrees of freedom; zero if the evidence tells nothing about the hypothesis."""
 
     def __call__(self, evidence: Evidence, near: FloatArray | None = None, least: FloatArray | None = None) -> NullFit:
         """Fit the hypothesis to every table and return the statistics with the fits.
 
-        `near` gives frequencies that tables are draws of, as in Monte Carlo, of each or the same of all; every fit
-        then takes the same few steps, which is enough for ranking the tables. What stays below `least` need not be
-        known further.
+        `near` are frequencies that tables are draws of, as in Monte Carlo, of each or of all: every fit then takes the
+        same few steps, enough for ranking them. What stays below `least` need not be known further.
         """
 
 
 class NullFitter:
-    """Fits of null models, from near each table's unbiased estimate; where there is none, all from one place."""
+    """Fits null models from near each table's unbiased estimate; where there is none, all from one start."""
 
     def __init__(self, evidence: Evidence, cells: int) -> None:
         self._uniform = np.full(cells, 1 / cells)
@@ -61,24 +60,24 @@ class NullFitter:
         measure: Callable[[NullScore], FloatArray] = remaining,
         least: FloatArray | None = None,
     ) -> NullFit:
-        """Fit a model; precisely, or if the tables are drawn `near` frequencies, as far as ranking them needs."""
+        """Fit a model precisely, or if the tables are drawn `near` frequencies, as far as ranking them needs."""
         stop = PRECISE if near is None else RANKING
         return fit_null(model, evidence, self.start(model, evidence, near), stop, measure, self.solve, least)
 
     def start(self, model: NullModel, evidence: Evidence, near: FloatArray | None = None) -> FloatArray:
-        """Return the parameters of members of a model that are proper, and near each table's estimate if it has one."""
+        """Return proper parameters of a model, near each table's estimate if it has one."""
         cells = np.atleast_2d(self._uniform if near is None else near)
         return model.nearest(cells if self._estimated is None else self._estimated(evidence))
 
 
 class ScoreStatistic:
-    """The Rao score statistic, and its generalized-least-squares form where only moments are known.
+    """Rao score statistic; where only moments are known, its generalized-least-squares form.
 
-    With u the score at the fitted null, J the information and K the null model's tangents it is
-    uᵀ J⁻ u − (Kᵀu)ᵀ (KᵀJK)⁻ (Kᵀu) over the contrasts that the evidence identifies. For one block of randomized
-    response this is Pearson's statistic of the reports; for other counts it is the smallest weighted
-    distance to the null minus the smallest to any table, with the covariance taken at the null. The
-    subtracted term vanishes at convergence; it makes a fit that stopped early harmless.
+    With u the score at the fitted null, J the information and K the null model's tangents it is uᵀ J⁻ u − (Kᵀu)ᵀ
+    (KᵀJK)⁻ (Kᵀu) over the contrasts that the evidence identifies. For one block of randomized response this is
+    Pearson's statistic of the reports; for other counts the smallest weighted distance to the null minus the smallest
+    to any table, with the covariance at the null. The subtracted term vanishes at convergence; it makes a fit that
+    stopped early harmless.
     """
 
     def __init__(self, model: NullModel, evidence: Evidence, cells: int) -> None:
@@ -92,7 +91,7 @@ class ScoreStatistic:
 
     @cached_property
     def contrasts(self) -> FloatArray:
-        """A basis of the contrasts that the evidence tells anything about: a matrix of cells by cells."""
+        """Basis of the contrasts that the evidence tells anything about: a matrix of cells by contrasts."""
         return identified_contrasts(self._evidence, self._uniform)
 
     def __call__(self, evidence: Evidence, near: FloatArray | None = None, least: FloatArray | None = None) -> NullFit:
@@ -136,10 +135,10 @@ def seen_directions(model: NullModel, evidence: Evidence, cells: int) -> int:
 
 
 class LikelihoodRatio(ScoreStatistic):
-    """Twice the logarithm of how much more likely the reports are under the best frequencies than under the best null.
+    """Likelihood ratio statistic: twice the gain in log-likelihood of the best frequencies over the best null.
 
-    The best frequencies need not be proper: it is enough that every report has a positive probability. So they meet
-    no boundary, and for one block of randomized response this is the likelihood ratio statistic of the reports.
+    The best frequencies need not be proper: it is enough that every report has a positive probability. So they meet no
+    boundary, and for one block of randomized response this is the likelihood ratio statistic of the reports.
     """
 
     def __init__(self, model: NullModel, evidence: Evidence, cells: int) -> None:
@@ -160,17 +159,14 @@ class LikelihoodRatio(ScoreStatistic):
 
 
 def likelihood_gain(evidence: Evidence, small: NullFit, large: NullFit) -> NullFit:
-    """Return twice the gain in log-likelihood of the larger of two fits, each measured by what it left to explain.
-
-    What a fit left is added, so that one that stopped early does little harm.
-    """
+    """Return twice the gain in log-likelihood of the larger fit; what fits left, having stopped early, is added."""
     gained = 2 * (evidence.log_likelihood(large.frequencies) - evidence.log_likelihood(small.frequencies))
     statistic = np.maximum(gained + large.statistic - small.statistic, 0)
     return replace(small, statistic=statistic, converged=small.converged & large.converged)
 
 
 class NestedStatistic:
-    """How much better a larger log-linear model explains the reports than a smaller one within it."""
+    """Score or likelihood ratio statistic of a larger log-linear model against a smaller one within it."""
 
     def __init__(self, smaller: NullModel, larger: LogLinear, evidence: Evidence, *, likelihood: bool) -> None:
         self._smaller, self._larger, self._likelihood = smaller, larger, likelihood
@@ -206,19 +202,10 @@ class WaldStatistic:
     """Wald's statistic: how far the unbiased estimate is from the null model, by its covariance there.
 
     With f the member of the null nearest to the estimate π̂, K its tangents, V the covariance of π̂ at f and Q an
-    orthonormal basis of all that is orthogonal to f and K, it is (Qᵀπ̂)ᵀ (QᵀVQ)⁻ Qᵀπ̂. For independence Qᵀπ̂ are the
-    estimated interactions, for constraints A π = A c the constraints. (A covariance at π̂ itself would make
-    the statistic reject far too often where categories are rare.)
-
-    Parameters
-    ----------
-    model : NullModel
-    evidence : Evidence
-        Of blocks that together identify the cells.
-    cells : int
-        How many of them can have respondents.
-    directions : function of parameters, optional
-        Takes the place of Q, shape (..., cells, df), where only some deviations are tested.
+    orthonormal basis of all that is orthogonal to f and K (or `directions` of the parameters, shape (..., cells, df),
+    where only some deviations are tested), it is (Qᵀπ̂)ᵀ (QᵀVQ)⁻ Qᵀπ̂. For independence Qᵀπ̂ are the estimated
+    interactions, for constraints A π = A c the constraints. (A covariance at π̂ would reject far too often where
+    categories are rare.) The blocks of the evidence must together identify the cells.
     """
 
     def __init__(

@@ -47,13 +47,7 @@ def adjusted_pvalues(pvalues: FloatArray, alpha: float, adjust: str) -> FloatArr
 
 @lru_cache(maxsize=64)  # statsmodels' function collects garbage whenever it is called
 def first_step(tests: int, alpha: float, adjust: str) -> float:
-    """Return the largest p-value by which one test would reject if no other showed anything.
-
-    Examples
-    --------
-    >>> round(first_step(10, 0.05, "holm"), 6), round(first_step(10, 0.05, "sidak"), 6), first_step(10, 0.05, "none")
-    (0.005, 0.005116, 0.05)
-    """
+    """Return the largest p-value by which one test would reject if no other showed anything."""
     from scipy.optimize import brentq
 
     if adjust in ("holm", "bonferroni"):
@@ -75,7 +69,7 @@ def adjustment_in_words(adjust: str) -> str:
 
 
 def controlled_in_words(adjust: str, alpha: float) -> str:
-    """Say what a method controls, as a sentence."""
+    """Say which error rate a method of adjustment controls, as a sentence."""
     words, controls = _ADJUSTMENTS.get(adjust, (adjustment_in_words(adjust), "as its documentation says, at {:g}"))
     said = "The p-values are not adjusted" if adjust == "none" else f"The p-values are adjusted by {words}"
     return f"{said}: {controls.format(alpha)}."

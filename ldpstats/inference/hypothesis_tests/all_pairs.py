@@ -133,7 +133,7 @@ def independence_tests(
 
 
 def _pooled_margins(tables: TableSet) -> dict[str, list[FloatArray]]:
-    """Return the shares of attributes' categories by all tables that tell them, likely and extreme ones."""
+    """Return each attribute's shares of categories by all tables that tell them: likely, rare and frequent ones."""
     found = {}
     for name in tables.domain.names:
         with suppress(LdpstatsError):  # nobody was asked, or not so that it could be added up
@@ -160,7 +160,6 @@ def _stacks(pairs: Sequence[Table]) -> list[list[Table]]:
 def _tested(
     tables: Sequence[Table], method: Method, pvalue: PValue, margins: Mapping[str, Sequence[FloatArray]]
 ) -> list[PairTest]:
-    """Test tables that were asked alike; what cannot be tested says why."""
     try:
         parts, model = [evidence_of(table) for table in tables], ProductOfConditionals.independent(tables[0].shape)
         chosen, words = chosen_method(method, parts[0])
@@ -205,11 +204,9 @@ def _dependences_seen(
     outcomes: Sequence[Outcome],
     margins: Mapping[str, Sequence[FloatArray]],
 ) -> list[Sequence[FloatArray]]:
-    """Return what is seen of dependences at likely and extreme margins; without these, at the fit of a table alone.
-
-    A margin of one small table may be anything.
-    """
+    """Return what is seen of dependences at likely and extreme margins; without these, at the fit of a table alone."""
     found: list[Sequence[FloatArray]] = [()] * len(tables)
+    # pooled margins first: that of one small table may be anything
     known = [place for place, table in enumerate(tables) if set(table.attributes) <= margins.keys()]
     if known:
         parts = [outcomes[place].evidence for place in known]
@@ -227,7 +224,7 @@ def _dependences_seen(
 
 
 def _decided(pairs: list[PairTest], implausible: list[bool], alpha: float, adjust: str) -> list[PairTest]:
-    """Return the tests with their p-values adjusted, with verdicts, and the power at the level left to each."""
+    """Return the tests with adjusted p-values, verdicts, and the power at the level left to each."""
     pvalues = np.array([pair.pvalue for pair in pairs])
     tested = ~np.isnan(pvalues)
     adjusted = np.full(len(pairs), np.nan)

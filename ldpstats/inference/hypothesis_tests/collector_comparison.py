@@ -25,22 +25,7 @@ _FIRST = "The clearest is named first, and each was compared with those that are
 
 @dataclass(frozen=True, slots=True)
 class CollectorTest:
-    """The test whether one collector's reports about some attributes are like those of all others.
-
-    Parameters
-    ----------
-    collector : str
-    attributes : tuple of str
-        What its table is about.
-    n, others : int
-        The reports of the collector, and of all others.
-    pvalue, adjusted : float
-        As it is, and by Holm's method for all tables and collectors.
-    method : str
-        Where the p-value comes from.
-    words : str
-        What differs most.
-    """
+    """Whether one collector's reports are like all others'; `adjusted` is by Holm, for all tables and collectors."""
 
     collector: str
     attributes: tuple[str, ...]
@@ -62,7 +47,7 @@ class CollectorTest:
 
     @property
     def about(self) -> str:
-        """The table, in words."""
+        """The attributes of the table in words."""
         return " × ".join(self.attributes)
 
 

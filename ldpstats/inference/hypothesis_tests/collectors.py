@@ -75,7 +75,7 @@ def compare_collectors(sets: Sequence[TableSet], names: Sequence[str] | None = N
 
 
 def _tested(compared: Sequence[_ComparedTable], names: Sequence[str]) -> list[CollectorTest]:
-    """Test every collector against the others; those that differ one after the other, each without those before."""
+    """Test every collector against the others, taking out those that differ one after the other."""
     found: list[CollectorTest] = []
     left = list(names)
     with progress(None, "collectors", len(left), "collector") as bar:
@@ -89,7 +89,7 @@ def _tested(compared: Sequence[_ComparedTable], names: Sequence[str]) -> list[Co
 
 
 def _adjusted(compared: Sequence[_ComparedTable]) -> list[CollectorTest]:
-    """Test every table of every collector, with the adjustment for their number; the clearest difference first."""
+    """Test every table of every collector, adjusted for their number; the clearest difference comes first."""
     number = sum(one.tests for one in compared)
     ranked = sorted((test for one in compared for test in one.tested(number)), key=lambda one: one[0])
     tests = [test for _, test in ranked]
@@ -130,7 +130,6 @@ def merge(sets: Sequence[TableSet], names: Sequence[str] | None = None) -> Table
 
 
 def _summed(sets: Sequence[TableSet]) -> TableSet:
-    """Return the sum of the sets, which refuses those that cannot be put together."""
     together = sets[0]
     for one in islice(sets, 1, None):
         together = together + one
@@ -138,7 +137,6 @@ def _summed(sets: Sequence[TableSet]) -> TableSet:
 
 
 def _named(sets: object, names: Sequence[str] | None) -> list[str]:
-    """Return what the collectors are called; refuse anything but several sets with names of their own."""
     if not isinstance(sets, Sequence) or isinstance(sets, str) or len(sets) < 2:
         raise LdpstatsError(f"{shortened(sets)}", "at least two table sets, one of each collector")
     for one in sets:
@@ -168,34 +166,23 @@ class _ComparedTable:
         return cls(tables, {name: _blocks(table) for name, table in tables.items()})
 
     def only(self, names: Sequence[str]) -> _ComparedTable:
-        """Return the tables of some of the collectors.
-
-        Parameters
-        ----------
-        names : sequence of str
-        """
+        """Return the tables of some of the collectors."""
         kept = [name for name in names if name in self.tables]
         return _ComparedTable({name: self.tables[name] for name in kept}, {name: self.asked[name] for name in kept})
 
     @property
     def tests(self) -> int:
-        """How many collectors are compared with others."""
+        """Number of collectors that are compared with others."""
         return len(self.tables) if len(self.tables) > 1 else 0
 
     @property
     def left_out(self) -> list[str]:
-        """Say that the table cannot be compared, if it cannot."""
+        """Which table cannot be compared, and why, in words; empty if it can."""
         attributes = " × ".join(next(iter(self.tables.values())).attributes) if self.tables else ""
         return [f"{attributes}, for which one collector asked"] if len(self.tables) == 1 else []
 
     def tested(self, number: int) -> list[tuple[float, CollectorTest]]:
-        """Compare every collector with all others, if there are any; the logarithm of each p-value comes first.
-
-        Parameters
-        ----------
-        number : int
-            How many tests there are in all.
-        """
+        """Compare every collector with all others, among `number` tests in all; each log p-value comes first."""
         if not self.tests:
             return []
         # whether all asked the same through the same noises, and every report adds at most 1 to a count
@@ -230,7 +217,6 @@ class _ComparedTable:
         return self._test(name, min(0.0, math.log(looked) + least), "exact bound of every count", words)
 
     def _answer(self, block: Block, place: int, kinds: int) -> str:
-        """Return what reports of a kind speak for."""
         if kinds != block.noise.cells or not block.question.is_bijection:
             return f"kind {place} of the reports"
         cell = int(np.flatnonzero(block.classes == place)[0])
@@ -252,20 +238,7 @@ class _ComparedTable:
 
 
 def telling_counts(tally: Tally) -> NDArray[np.int64]:
-    """Return how many reports speak for every true value; where that is not clear, how many are of every output.
-
-    One that is an output of a channel speaks for the values under which it comes more often than on average.
-
-    Parameters
-    ----------
-    tally : Tally
-
-    Examples
-    --------
-    >>> from ldpstats import GRR
-    >>> telling_counts(Tally(GRR(3, epsilon=1.0).noise, [40, 35, 25], 100))
-    array([40, 35, 25])
-    """
+    """Return how many reports speak for every true value, or where that is not clear, how many are of every output."""
     fine = tally.by_value
     noise = fine.noise
     if noise.size != 1 or noise.outputs * noise.cells > _MOST_DESIGN:
@@ -277,7 +250,6 @@ def telling_counts(tally: Tally) -> NDArray[np.int64]:
 
 
 def _blocks(table: Table) -> Asked:
-    """Return the reports behind a table by what was asked through which noise."""
     found: Asked = {}
     for block in table.blocks:
         if block.n:

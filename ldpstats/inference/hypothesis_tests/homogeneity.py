@@ -95,7 +95,7 @@ def homogeneity_test(
 
 
 class HomogeneityStatistic:
-    """How far the groups are from frequencies fitted to all of them together, by their scores or their likelihoods."""
+    """Distance of the groups from frequencies fitted to all of them together, by their scores or likelihoods."""
 
     def __init__(self, evidence: GroupedEvidence, cells: int, *, likelihood: bool) -> None:
         self._fit, self._likelihood = NullFitter(evidence, cells), likelihood
@@ -126,7 +126,7 @@ class HomogeneityStatistic:
 
 
 class HomogeneityWald:
-    """The groups' unbiased estimates, measured against their mean by the covariances at the mean of all reports."""
+    """Wald's statistic of the groups' unbiased estimates against their mean, by the covariances there."""
 
     def __init__(self, evidence: GroupedEvidence, cells: int) -> None:
         self._common = any_frequencies(evidence, cells)
@@ -159,10 +159,7 @@ def any_frequencies(evidence: Evidence, cells: int) -> LinearSubspace:
 
 
 def information_between(evidence: GroupedEvidence, null: FloatArray, tangents: FloatArray) -> FloatArray:
-    """Return the information about differences between the groups, the common frequencies being unknown.
-
-    A difference has the size √(Σ_g (n_g/n) Σ δ_g²/π): it is Cohen's w of the groups by the cells.
-    """
+    """Return the information about groups' differences of size √(Σ_g (n_g/n) Σ δ_g²/π): Cohen's w of groups by cell."""
     shares = np.array(evidence.reports) / sum(evidence.reports)
     frequencies = on_simplex(null)
     root = np.sqrt(frequencies)

@@ -168,7 +168,6 @@ def mutual_independence(attributes: Sequence[str]) -> Hypothesis:
 
 
 def _partition(table: Table, **sets: str | Sequence[str]) -> list[tuple[str, ...]]:
-    """Return sets of attributes that together are all of the table's, each once."""
     named = [checked_table(table).domain.project(one).names for one in sets.values()]
     together = [name for one in named for name in one]
     if sorted(together) != sorted(table.attributes):

@@ -309,7 +309,7 @@ class LogLinearFit(Result):
 
 
 def _possible(table: Table, zeros: Iterable[Mapping[str, object]]) -> tuple[int, ...] | None:
-    """Return the cells that are in none of the impossible combinations; None if there are no such combinations."""
+    """Return the cells that are in no structural zero; None if there are none of these."""
     able, listed_zeros = np.ones(table.shape, dtype=np.bool_), list(zeros)
     for zero in listed_zeros:
         known = isinstance(zero, Mapping) and zero and set(zero) <= set(table.attributes)

@@ -70,7 +70,7 @@ def null_model_test(
 def result_of(
     table: Table, about: Hypothesis, outcome: Outcome, seen: FloatArray, effect: Association | None = None
 ) -> HypothesisResult:
-    """Put an outcome into words, with the power by what is seen of deviations in their principal directions."""
+    """Put an outcome into words, with the power by what is `seen` of deviations in their principal directions."""
     side = min(table.shape) if about.scale == "V" else 2
     sensitivity = Sensitivity(outcome.df, seen, side, proportional=not has_noise_once(table))
     return HypothesisResult(
@@ -95,5 +95,5 @@ def result_of(
 
 
 def has_noise_once(table: Table) -> bool:
-    """Say whether a curator counted, whose noise does not grow with the respondents."""
+    """Say whether a curator added the noise, which does not grow with the respondents."""
     return any(isinstance(block.noise, NoisyCounts) for source in table.made_of for block in source.blocks)

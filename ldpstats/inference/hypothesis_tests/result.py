@@ -32,17 +32,7 @@ _LARGEST_SIZES, _SURE, _POINTS = (0.05, 0.1, 0.2, 0.5, 1.0), 0.95, 51
 
 
 def model_fit(table: Table, expected: FloatArray, title: str, words: str) -> ModelFit:
-    """Return a picture of a table beside what a model or a hypothesis expects.
-
-    Parameters
-    ----------
-    table : Table
-    expected : array
-        Of the table's shape.
-    title : str
-    words : str
-        How it is expected, such as "fitted by a*b + c".
-    """
+    """Return a picture of a table beside what a model or a hypothesis expects; `words` say how it is expected."""
     shown = intervals(table)
     drawn = (shown.notes, shown.labels, shown.estimates, shown.lower, shown.upper, shown.scale)
     others = tuple(map(float, expected.ravel()))

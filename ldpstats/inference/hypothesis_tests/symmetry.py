@@ -89,7 +89,6 @@ def marginal_homogeneity_test(table: Table, method: Method = "auto", pvalue: PVa
 
 
 def _square(table: Table) -> int:
-    """Return the side of a square table whose attributes have the same categories."""
     categories = list(checked_table(table).domain.categories.values())
     if len(categories) != 2 or categories[0] != categories[1]:
         raise LdpstatsError(

@@ -48,32 +48,9 @@ _COLUMNS = (
 class PairTest:
     """The test of one pair among many; it unpacks to (statistic, pvalue).
 
-    Parameters
-    ----------
-    first, second : str
-        The attributes.
-    verdict : str
-        After adjustment: "dependent", "no dependence shown", "not testable", or "implausible" where the reports do not
-        fit their channel.
-    n : int
-        The reports about both.
-    statistic, df, pvalue, adjusted
-        The test statistic, its degrees of freedom, its p-value, and that adjusted for the number of tests; nan (for
-        degrees of freedom None) where it is not testable.
-    cramers_v : float
-        Corrected for noise; nan where it is not estimable.
-    power : float
-        Of this test, at the level that the adjustment leaves it in its first step, against V = .1.
-    reason : str
-        Why it is not testable, or not to be trusted.
-    assumption, without, why_not : str
-        What V assumes, which categories it leaves out, and why it is not estimable.
-    method, pvalue_source : str
-        How statistic and p-value were computed, in words.
-    seed : int, optional
-        The seed of a Monte Carlo p-value.
-    sensitivity : Sensitivity, optional
-        What its reports tell about dependences.
+    Numbers are nan (df None) where it is not testable; `reason` says why not, or why not to be trusted. V is corrected
+    for noise, and nan where not estimable (`why_not`); `assumption` and `without` say what it assumes and leaves out.
+    The verdict is after adjustment; the power is that against V = .1 at the level left in its first step.
     """
 
     first: str
@@ -97,7 +74,7 @@ class PairTest:
 
     @property
     def attributes(self) -> tuple[str, str]:
-        """Both attributes."""
+        """Both attributes, the first one first."""
         return self.first, self.second
 
     @property
@@ -109,7 +86,7 @@ class PairTest:
 
     @property
     def name(self) -> str:
-        """The pair in a word."""
+        """The pair in words."""
         return f"{self.first} × {self.second}"
 
     def __iter__(self) -> Iterator[float]:
@@ -322,7 +299,6 @@ class IndependenceTests(Result):
         return summary_of_figures(title, headers, rows, sentences)
 
     def _drawn(self) -> list[str]:
-        """Say what a picture of V shows, and of how many pairs V is not simply that of the population."""
         drawn = [pair for pair in self.pairs if not math.isnan(pair.cramers_v)]
         assumed, without = Counter(pair.assumption for pair in drawn), sum(bool(pair.without) for pair in drawn)
         framed = any(pair.verdict == DEPENDENT for pair in self.pairs if math.isnan(pair.cramers_v))
@@ -333,7 +309,6 @@ class IndependenceTests(Result):
         ]
 
     def _sources(self) -> list[str]:
-        """Say how statistics and p-values came about, and for how many pairs."""
         tested = [pair for pair in self.pairs if not math.isnan(pair.pvalue)]
         drawn = sum(pair.seed is not None for pair in tested)
         methods = Counter(pair.method for pair in tested)
@@ -352,7 +327,7 @@ def _pairs(number: int) -> str:
 
 
 def _grouped(pairs: Sequence[PairTest], said: Callable[[PairTest], str]) -> list[str]:
-    """Return what is said of pairs, each once, behind the pairs that it is said of."""
+    """Return what is said of pairs, each once, after the pairs that it is said of."""
     found: dict[str, list[str]] = {}
     for pair in pairs:
         if said(pair):
@@ -366,7 +341,6 @@ def _grouped(pairs: Sequence[PairTest], said: Callable[[PairTest], str]) -> list
 
 
 def _row(pair: PairTest) -> list[str]:
-    """Return what the summary says of a pair."""
     marked = "†" if pair.caveat and not math.isnan(pair.cramers_v) else ""
     tested = not math.isnan(pair.pvalue)
     return [

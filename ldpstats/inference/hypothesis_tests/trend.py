@@ -88,7 +88,7 @@ class LinearByLinear:
         self.model = LogLinear(shape, ((0,), (1,)), covariate=tuple(np.outer(rows, columns).ravel().tolist()))
 
     def statistic(self, method: str, evidence: Evidence) -> Statistic:
-        """Return the statistic of this name."""
+        """Return the trend's statistic by this method."""
         if method == "wald":
             return WaldStatistic(self.independence, evidence, len(self.model.design), self.weights)
         return NestedStatistic(self.independence, self.model, evidence, likelihood=method == "lr")

@@ -17,22 +17,14 @@ _USUAL = 0.1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DepartureSize:
-    """How large the departures are that a test shall find.
-
-    Parameters
-    ----------
-    value : array
-        Cramér's V in two-way tables and Cohen's w in others, or nats.
-    in_nats : bool
-        Whether it is (conditional) mutual information.
-    """
+    """Size of the departures to find: Cramér's V in two-way tables and Cohen's w in others, or nats if `in_nats`."""
 
     value: FloatArray
     in_nats: bool = False
 
     @classmethod
     def of(cls, effect: ArrayLike | None, mutual_information: ArrayLike | None) -> DepartureSize:
-        """Read sizes off the one of two arguments that is given; an effect of 0.1 if neither is."""
+        """Read sizes from the one of two arguments that is given; an effect of 0.1 if neither is."""
         if mutual_information is None:
             return cls(_numbers(_USUAL if effect is None else effect, "effect", 1.0))
         if effect is not None:
@@ -43,7 +35,7 @@ class DepartureSize:
 
     @classmethod
     def single(cls, effect: float | None, mutual_information: float | None) -> DepartureSize:
-        """Read one size off."""
+        """Read a single size from the arguments."""
         found = cls.of(effect, mutual_information)
         if found.value.ndim:
             came = f"mutual_information = {shortened(mutual_information)}" if found.in_nats else f"effect = {effect!r}"
@@ -51,10 +43,7 @@ class DepartureSize:
         return found
 
     def cohens_w(self, shape: tuple[int, ...], tested: TestedAxes = None) -> FloatArray:
-        """Return the sizes as Cohen's w, the root of Σ δ²/π, in a table of this shape.
-
-        Mutual information is half the square of w, to second order.
-        """
+        """Return the sizes as Cohen's w, the root of Σ δ²/π; mutual information is w²/2, to second order."""
         if not self.in_nats:
             # Cramér's V is a fraction of Cohen's w in two-way tables; others know only w
             return self.value * (math.sqrt(min(shape) - 1) if len(shape) == 2 else 1.0)
@@ -73,7 +62,7 @@ class DepartureSize:
         return np.sqrt(2 * self.value)
 
     def in_words(self, shape: tuple[int, ...], tested: TestedAxes = None) -> str:
-        """Say how large one departure is, in a table of this shape."""
+        """Say how large a single departure is."""
         if self.in_nats:
             return f"{'' if tested is None else 'conditional '}mutual information {float(self.value):g} nats"
         return f"{'V' if len(shape) == 2 else 'w'} = {float(self.value):g}"

@@ -50,8 +50,7 @@ _MOST_CELLS = 4096
 class PlannedTest:
     """Independence of attributes with these margins, or for a single one that its frequencies are these.
 
-    Two attributes may be tested given all others. Everything but the dependence in question is taken for independent
-    then, unless the whole table is given that is planned for; without one, departures of a size in some direction are.
+    All but the dependence of `tested` axes is taken for independent, unless the whole `expected` table is planned for.
     """
 
     margins: Margins
@@ -72,7 +71,7 @@ class PlannedTest:
         direction: Direction,
         conditional: bool,
     ) -> PlannedTest:
-        """Read a design off what was asked for: an effect's size, or a whole table that shows it."""
+        """Read a design from what was asked for: an effect's size, or a whole table that shows it."""
         tested = first_two_given_others(shape) if conditional else None
         if effect is None or as_array(effect, "effect").shape != shape:
             return cls(margins_of(shape, margins), None, direction, tested)
@@ -92,7 +91,7 @@ class PlannedTest:
         return tuple(margin.size for margin in self.margins)
 
     def seen_through(self, noise: NoiseModel) -> Detectability:
-        """Return what one report adds to the noncentrality of the test."""
+        """Return what one report through this noise adds to the noncentrality of the test."""
         even = None if self.expected is not None else even_information(noise, self.margins)
         if even is not None:
             return Detectability.evenly(even, self.shape, self.tested)
@@ -107,7 +106,6 @@ class PlannedTest:
         return (Detectability.least if self.direction == "least" else Detectability.average)(information, df)
 
     def _along(self, expected: FloatArray, noise: NoiseModel) -> FloatArray:
-        """Return what one report tells about the departure of this very table."""
         if len(self.shape) == 1:
             null = product_of(self.margins)
             return information_along(noise, null, expected - null, np.empty((null.size, 0)))
@@ -124,7 +122,7 @@ class PlannedTest:
 
 
 def noise_of(mechanism: Randomizer, cells: int, epsilon: float) -> NoiseModel:
-    """Return the noise of the tally that protocols collect by a mechanism, named or given; or a noise model itself."""
+    """Return the noise of a mechanism (named or given) as protocols count its reports, or a noise model itself."""
     if isinstance(mechanism, str):
         name = best_name(cells, epsilon) if mechanism == "auto" else mechanism
         return named_mechanism(name, k=cells, epsilon=epsilon).finest.noise
@@ -152,7 +150,6 @@ def shape_for(mechanism: Randomizer, shape: int | Sequence[int] | None) -> Shape
 
 
 def _own_noise(mechanism: Mechanism | NoiseModel) -> NoiseModel:
-    """Return the noise of a mechanism, or a noise model itself."""
     counted: Any = getattr(mechanism, "finest", mechanism)
     noise: Any = getattr(counted, "noise", counted)
     if not hasattr(noise, "report_covariance"):
@@ -168,7 +165,7 @@ def is_shape(value: object) -> bool:
 
 
 def shape_of(shape: object) -> Shape:
-    """Return a shape as a tuple of sides, each of at least two categories."""
+    """Check a shape: a tuple of sides, each of at least two categories."""
     if not isinstance(shape, str) and not is_shape(shape) and np.size(np.asarray(shape, dtype=object)):
         raise LdpstatsError(
             f"{shortened(shape)} in the place of a shape",
@@ -189,7 +186,7 @@ def shape_of(shape: object) -> Shape:
 
 
 def levels_of(mechanism: Randomizer, epsilon: ArrayLike | None) -> FloatArray:
-    """Return the levels of a mechanism that is named; others have their own, and nothing is read off this one."""
+    """Return the levels of a mechanism that is named; others have their own, and 0 stands for it."""
     if isinstance(mechanism, str) == (epsilon is None):
         raise LdpstatsError(
             f"epsilon = {epsilon!r} with the mechanism {shortened(mechanism)}",
@@ -203,7 +200,7 @@ def levels_of(mechanism: Randomizer, epsilon: ArrayLike | None) -> FloatArray:
 
 
 def respondents_of(n: ArrayLike) -> IntArray:
-    """Return numbers of respondents, each at least one."""
+    """Check numbers of respondents, each at least one."""
     numbers = as_array(n, "n")
     for number in numbers.ravel().tolist():
         at_least(number, 1, "n")
@@ -221,7 +218,7 @@ def first_two_given_others(shape: Shape) -> TestedAxes:
 
 
 def mechanisms_named(mechanisms: str | Sequence[str]) -> tuple[str, ...]:
-    """Return the names, each once."""
+    """Return the mechanisms' names, each once."""
     names = tuple(dict.fromkeys(listed(mechanisms)))
     if not names:
         raise LdpstatsError("no mechanisms", "at least one name", "See ldpstats.mechanisms().")
@@ -240,7 +237,7 @@ def uniform_margins(shape: Shape) -> Margins:
 
 
 def margins_of(shape: Shape, margins: Sequence[ArrayLike] | None) -> Margins:
-    """Return frequencies of every attribute, checked; uniform ones by default."""
+    """Check the frequencies of every attribute; uniform ones by default."""
     if margins is None:
         return uniform_margins(shape)
     if len(margins) != len(shape):
@@ -252,7 +249,7 @@ def margins_of(shape: Shape, margins: Sequence[ArrayLike] | None) -> Margins:
 
 
 def target_power(power: object, alpha: float) -> float:
-    """Return the power that is aimed at, which must exceed the level."""
+    """Check the power that is aimed at, which must exceed the level."""
     level = significance(power, "power")
     if level <= alpha:
         raise LdpstatsError(f"a power of {level:g} at level {alpha:g}", "a power above the level")
@@ -268,7 +265,7 @@ def power_in_words(even: bool, direction: Direction, conditional: bool) -> str:
 
 
 def departure_in_words(size: DepartureSize, shape: Shape, tested: TestedAxes) -> str:
-    """Say what is to be found."""
+    """Say which dependence or deviation is to be found."""
     how_large = size.in_words(shape, tested)
     if len(shape) == 1:
         return f"a deviation of {how_large} from given frequencies of {shape[0]} values"

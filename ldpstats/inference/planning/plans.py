@@ -229,7 +229,6 @@ class Plan(Result):
         )
 
     def _rivals(self, verb: str, figure: Callable[[float], str]) -> str:
-        """Say what the mechanisms behind the best one need or have, up to three of them."""
         behind = self.table.iloc[1 : _RIVALS + 1]
         needs = [
             f"{name.upper()} {verb} {figure(value)}"
@@ -356,7 +355,7 @@ def plan(
 
 
 def _names_and_tables(mechanism: Any, shape: Any) -> tuple[Names | None, Tables]:
-    """Return the names, if there are any, and the tables: a single argument is the latter, as the end of a range is."""
+    """Return the names, if there are any, and the tables, which a single argument is (like the end of a range)."""
     names, tables = (None, mechanism) if shape is None and is_shape(mechanism) else (mechanism, shape)
     if tables is None or is_shape(names):
         raise LdpstatsError(
@@ -371,7 +370,7 @@ def _names_and_tables(mechanism: Any, shape: Any) -> tuple[Names | None, Tables]
 
 @dataclass(frozen=True, slots=True)
 class _Goal:
-    """The tests by which an effect shall be found, each different one once, and the groups that share respondents."""
+    """The different tests by which an effect shall be found, and the groups that share respondents."""
 
     planned: tuple[PlannedTest, ...]
     size: DepartureSize
@@ -382,7 +381,7 @@ class _Goal:
 
     @property
     def groups(self) -> int:
-        """Among how many groups the respondents are divided."""
+        """Number of groups that the respondents are divided among."""
         return max(len(self.asked), 1)
 
     @classmethod
@@ -395,7 +394,7 @@ class _Goal:
         direction: Direction,
         conditional: bool,
     ) -> _Goal:
-        """Read the goal off a single table."""
+        """Read the goal from a single table."""
         if isinstance(margins, Mapping):
             raise LdpstatsError("margins by name for a table", "a sequence of margins", "Names are for a Domain.")
         shape = shape_of(table)
@@ -414,7 +413,7 @@ class _Goal:
         direction: Direction,
         conditional: bool,
     ) -> _Goal:
-        """Read it off the groups of a domain's attributes that are asked together, which share the respondents."""
+        """Read the goal from groups of a domain's attributes, which share the respondents."""
         asked = groups_of(domain, k=3 if conditional else 2, groups=groups)
         if conditional and min(map(len, asked)) < 3:
             raise LdpstatsError(
@@ -451,10 +450,7 @@ class _Goal:
         return self.groups * max(seen.respondents(power, size, alpha) for seen, size in self._tests(name, epsilon))
 
     def epsilon(self, name: str, n: int, power: float) -> float:
-        """Return the least level that is enough, found by bisection; infinity if the highest one is not.
-
-        Of many tests the one with the least power is looked at alone, until all have enough.
-        """
+        """Return the least level that is enough, by bisection for the hardest test; infinity if none is."""
         if self.power(name, GRID_LEVEL, n) < power:
             return math.inf
         level, powers = _LEAST_LEVEL, self._powers(name, _LEAST_LEVEL, n)
@@ -469,7 +465,7 @@ class _Goal:
         return level
 
     def row(self, name: str, epsilon: float | None, n: int | None, power: float | None) -> dict[str, Any]:
-        """Return what one mechanism needs or achieves; two of the three are given."""
+        """Return what one mechanism needs or achieves; two of epsilon, n and power are given."""
         if n is not None and n < self.groups:
             raise LdpstatsError(f"{n} respondents for {self.groups} groups", "at least one for each")
         if epsilon is None:
@@ -490,7 +486,6 @@ class _Goal:
         }
 
     def _tests(self, name: str, epsilon: float) -> list[tuple[Detectability, float]]:
-        """Return what a report adds to every test, and the effect as Cohen's w there."""
         return [
             (
                 one.seen_through(noise_of(name, math.prod(one.shape), epsilon)),
@@ -503,7 +498,6 @@ class _Goal:
 def _unknown(
     power: float | None, epsilon: float | None, n: int | None, alpha: float
 ) -> tuple[Literal["n", "epsilon", "power"], float | None]:
-    """Return what is to be found, and the power aimed at."""
     if epsilon is not None:
         positive_epsilon(epsilon)
     if n is not None:
@@ -520,7 +514,6 @@ def _unknown(
 
 
 def _among(asked: Sequence[Group], conditional: bool) -> str:
-    """Say in which pairs of attributes something is to be found."""
     if not conditional:
         return f"each of {len(asked)} pairs of attributes" if len(asked) > 1 else " and ".join(asked[0])
     kind = "triples" if max(map(len, asked)) == 3 else "groups"
@@ -529,7 +522,6 @@ def _among(asked: Sequence[Group], conditional: bool) -> str:
 
 
 def _margins_of_group(domain: Domain, group: Group, margins: PlannedMargins) -> Margins:
-    """Return the margins of some attributes; those that are not named are uniform."""
     named = {} if margins is None else margins
     if not isinstance(named, Mapping):
         raise LdpstatsError("margins without names for a domain", "a mapping from attributes to their frequencies")
@@ -542,7 +534,7 @@ def _margins_of_group(domain: Domain, group: Group, margins: PlannedMargins) -> 
 
 
 def _rounded_up(number: float) -> float:
-    """Return a positive number rounded up to three digits."""
+    """Round a positive number up to three digits."""
     unit = 10.0 ** (math.floor(math.log10(number)) - 2)
     # what is a whole multiple up to rounding stays one
     return math.ceil(round(number / unit, 6)) * unit

@@ -160,7 +160,7 @@ def hypothesis_of(
     direction: Direction,
     conditional: bool,
 ) -> tuple[PlannedTest, FloatArray]:
-    """Return what is tested, and the sizes of what is to be found as multiples of its departure."""
+    """Return the test, and the sizes to find as multiples of its departure (Cohen's w, or 1 for a whole table)."""
     planned = PlannedTest.of(shape, effect, margins, direction, conditional)
     if planned.expected is not None:
         if mutual_information is not None:

@@ -84,7 +84,7 @@ def naive_test(table: Table, on: NaiveCounts = "reports", alpha: float = 0.05) -
 
 
 def _as_they_came(blocks: Sequence[Block]) -> FloatArray:
-    """Add up what blocks report about every cell."""
+    """Count the reports that name every cell, as they came."""
     blocks = [block.by_value for block in blocks]
     if not all(block.question.is_bijection and block.noise.outputs == block.noise.cells for block in blocks):
         raise NotIdentifiedError(

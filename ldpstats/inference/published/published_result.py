@@ -174,7 +174,7 @@ class PublishedResult(Result):
 
 
 def several_ways(table: Table) -> tuple[int, ...]:
-    """Return the shape of a table of at least two attributes."""
+    """Return the shape of a table of at least two attributes; refuse others."""
     if len(checked_table(table).shape) < 2:
         raise LdpstatsError(
             f"a table of {table.attributes!r} alone", "a Table of at least two attributes, such as tables['age', 'sex']"
@@ -183,7 +183,7 @@ def several_ways(table: Table) -> tuple[int, ...]:
 
 
 def counted_blocks(table: Table) -> tuple[Block, ...]:
-    """Return the reports of a table that is estimated from its own."""
+    """Return the blocks with reports of a table that is estimated from its own."""
     if table.figures:
         raise LdpstatsError(
             f"a table of {' and '.join(table.attributes)} that is not estimated from reports of its own",

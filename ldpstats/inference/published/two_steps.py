@@ -85,7 +85,7 @@ def proper_table(counts: FloatArray, n: float, gamma: float = 0.01) -> FloatArra
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChiSquare:
-    """For every table: Pearson's statistic, the fitted frequencies, and how many of its cells are below 5."""
+    """Pearson's statistic, the fitted frequencies, and how many cells are below 5, for every table."""
 
     statistic: FloatArray
     expected: FloatArray
@@ -93,10 +93,7 @@ class ChiSquare:
 
 
 def chi_square(counts: FloatArray, shape: tuple[int, ...]) -> ChiSquare:
-    """Measure tables of nonnegative counts against the product of their margins; an expected zero says nothing.
-
-    A table without any counts has uniform margins.
-    """
+    """Measure counts against the product of their margins (uniform, if there are none); expected zeros say nothing."""
     total = counts.sum(axis=-1, keepdims=True)
     shares = np.divide(counts, total, out=np.full(counts.shape, 1 / counts.shape[-1]), where=total > 0)
     cells = shares.reshape(-1, *shape)
@@ -110,7 +107,7 @@ def chi_square(counts: FloatArray, shape: tuple[int, ...]) -> ChiSquare:
 
 
 def accepted_by(rule: Rule, small_cells: int, small_tables: int) -> bool:
-    """Say whether a rule of thumb accepts, for so many small cells observed and drawn tables with such cells."""
+    """Say whether a rule of thumb accepts, by the small cells observed, and drawn tables with such cells."""
     return {
         "any table": small_cells > 0 or small_tables > 0,
         "observed table": small_cells > 0,
@@ -121,7 +118,7 @@ def accepted_by(rule: Rule, small_cells: int, small_tables: int) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NoisyTable:
-    """An estimate of the cells that is linear in the tallies of some blocks."""
+    """An estimate of the cells that is linear in the tallies of some blocks; `forgets` if it leaves out others."""
 
     blocks: tuple[Block, ...]
     estimate: Callable[[Sequence[NDArray[np.int64]]], FloatArray]
@@ -129,12 +126,12 @@ class NoisyTable:
     forgets: bool
 
     def counts_of(self, evidence: BlockEvidence, n: int) -> FloatArray:
-        """Return the estimated tables in respondents, of n each."""
+        """Return the estimated tables as counts of n respondents each."""
         return n * self.estimate(evidence.counts)
 
 
 def noisy_table(blocks: tuple[Block, ...], estimate: NoisyEstimate) -> NoisyTable:
-    """Return the estimate that was asked for, for many tables at once; for one it is that of `Table.estimated_by`."""
+    """Return the estimate that was asked for, for many tables at once; of one it is that of `Table.estimated_by`."""
     faked = all_truth_or_fake(blocks)
     if estimate not in ("auto", "two blocks", "closed form", "unbiased"):
         raise LdpstatsError(f"estimate = {estimate!r}", "'auto', 'two blocks', 'closed form' or 'unbiased'")
@@ -161,7 +158,7 @@ def noisy_table(blocks: tuple[Block, ...], estimate: NoisyEstimate) -> NoisyTabl
 
 
 def _weighted(blocks: Sequence[Block], weights: FloatArray) -> Callable[[Sequence[NDArray[np.int64]]], FloatArray]:
-    """Return the average, so weighted, of what blocks say by themselves."""
+    """Return the weighted average of the blocks' own estimates, as a function of tallies."""
 
     def estimate(counts: Sequence[NDArray[np.int64]]) -> FloatArray:
         parts = zip(blocks, weights, counts, strict=True)
