@@ -88,8 +88,9 @@ class MonteCarlo(Saveable):
     4-by-4 tables of 500 reports at ε = .5 with a margin of .99 beside .01, .095.
 
     All tables, the observed one included, are ranked by their statistic after the same few steps of the fit, so that
-    the time does not depend on the number of reports; or by 1.5 times what it is before the first step, where that is
-    less, so that most tables need no step in clear cases. The statistic that is reported is that of the whole fit.
+    the time does not depend on the number of reports. The statistic that is reported is that of the whole fit. What lies
+    beyond the χ² quantile of .98 counts as at most 1.5 times what it is before the first step (in every table alike),
+    so that most tables need no step in clear cases.
 
     Examples
     --------

@@ -8,6 +8,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.special import chdtri
 from support.two_way_tables import drawn, independent, table_of
 
 import ldpstats as ldp
@@ -184,14 +185,16 @@ def test_what_stays_below_is_not_fitted_and_all_else_is_ranked_as_before(name: s
     ranked = statistic(stack, null, np.zeros(1)).statistic
     at_start = null_score(MODEL, stack, statistic.fit.start(MODEL, stack, null), statistic.fit.solve)
     start = statistic.total(at_start.score, at_start.information) - np.maximum(at_start.gain, 0)
-    assert_allclose(ranked, np.minimum(statistic(stack, null).statistic, 1.5 * np.maximum(start, 0)), rtol=1e-9)
-    for level in (0.3, 0.9):
+    most = np.maximum(1.5 * start, chdtri(statistic.df, 0.02))
+    assert_allclose(ranked, np.minimum(statistic(stack, null).statistic, most), rtol=1e-9)
+    for level in (0.9, 0.985, 0.9975):
         least = np.full(1, np.quantile(ranked, level))
         with patch.object(null_model, "_safe", wraps=_safe) as steps:
             stopped = statistic(stack, null, least).statistic
         assert ((stopped >= least) == (ranked >= least)).all()
         fitted = [len(known.args[1]) for known in steps.call_args_list]
-        assert fitted == [np.count_nonzero(1.5 * np.maximum(start, 0) >= least)] * RANKING.steps
+        assert fitted == [np.count_nonzero(most >= least)] * RANKING.steps
+        assert (fitted[0] < 100) == (least[0] > chdtri(statistic.df, 0.02))
 
 
 def test_what_is_as_far_as_the_observed_table_at_the_start_alone_does_not_reach_it() -> None:
