@@ -127,7 +127,7 @@ class HeatMap(Picture):
                 edgecolors=[
                     "none" if colour else INK if self.decided[place] else _STRIPES for place, colour in colours.items()
                 ],
-                linewidths=0.8,
+                linewidths=[0.0 if colour else 0.8 for colour in colours.values()],
             )
         )
 

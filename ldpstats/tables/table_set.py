@@ -90,7 +90,7 @@ class TableSet(Result):
             raise LdpstatsError(f"the origins {shortened(origins)}", "a tuple of protocols of the reports")
         self.domain, self.privacy, self.checks, self.origins = domain, privacy, checks, origins
         self._tables: dict[frozenset[str], Table] = {}
-        self._pooled: dict[tuple[str, ...], Table] = {}
+        self._pooled: dict[str, Table] = {}
         for table in tables:
             refuse_less(privacy.epsilon, table.privacy.epsilon, "every table of the set")
             for name, level in table.privacy.per_group.items():
@@ -183,10 +183,12 @@ class TableSet(Result):
         ((2666, array([0.0322, 0.0322])), (5333, array([0.0228, 0.0228])))
         """
         target = self.domain.project(attributes, *more)
-        if target.names not in self._pooled:
-            about = self._holding[target.names[0]] if len(target.names) == 1 else list(self)
-            self._pooled[target.names] = pooled_table(about, target, self.privacy)
-        return self._pooled[target.names]
+        if len(target.names) > 1:
+            return pooled_table(list(self), target, self.privacy)  # not remembered: there are many, and large ones
+        (name,) = target.names
+        if name not in self._pooled:
+            self._pooled[name] = pooled_table(self._holding[name], target, self.privacy)
+        return self._pooled[name]
 
     def collapse(self, classes: Classes) -> TableSet:
         """Put categories together in all tables that have them; see `Table.collapse`.

@@ -77,3 +77,16 @@ def test_a_dependence_of_unknown_strength_is_framed() -> None:
     assert first.get_facecolor() == second.get_facecolor(), "its colour would say how strong it is"
     assert [text.get_text() for text in picture.draw().texts] == ["–", "0.33"]
     assert picture.described() == "V: Cramér's V of 2 pairs, 1 of them shown to be dependent."
+
+
+@pytest.mark.parametrize("side", [4, 13])
+def test_squares_have_sharp_edges(side: int) -> None:
+    every = np.ones((side, side))
+    axes = HeatMap("", (), tuple(["·"] * side), every, every > 0, every > 0, "").draw()
+    for words in axes.texts:
+        words.set_visible(False)
+    axes.figure.canvas.draw()
+    box, pixels = axes.get_window_extent(), np.asarray(axes.figure.canvas.buffer_rgba())
+    left, right, height = int(box.x0) + 2, int(box.x1) - 2, len(pixels)
+    seen = pixels[height - int(box.y1) + 2 : height - int(box.y0) - 2, left:right].reshape(-1, 4)
+    assert len(np.unique(seen, axis=0)) == 2

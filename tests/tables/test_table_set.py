@@ -212,3 +212,11 @@ def damaged_provenance(tables: TableSet, provenance: dict[str, object]) -> str:
     body = json.loads(tables.to_json())["body"]
     body["tables"][0]["provenance"] = provenance
     return sealed("table set", 4, body)
+
+
+def test_pooled_tables_of_several_attributes_leave_memory(domain: Domain, people: pd.DataFrame) -> None:
+    tables = SampledGroups(domain, epsilon=1.0).collect(people, rng=2)
+    assert tables.pooled("sex") is tables.pooled("sex")
+    held = weakref.ref(tables.pooled("sex", "car"))
+    gc.collect()
+    assert not held()

@@ -41,7 +41,7 @@ _FEW = 10
 _NOTHING = 1e-8
 
 
-# tables, the frequencies that each was drawn at, and the statistic that it is compared with
+# tables, the frequencies that each was drawn at, and from what on its statistic is said to reach the observed one
 _Stack: TypeAlias = tuple[Evidence, FloatArray, FloatArray]
 
 
@@ -49,9 +49,14 @@ def _ranked(statistic: Statistic, stack: _Stack) -> FloatArray:
     return statistic(*stack).statistic
 
 
+def reached_from(observed: Any) -> Any:
+    """Return the least statistic that reaches the observed one; equal up to rounding is equal, for the hypothesis."""
+    return observed * (1 - 1e-12) - _NOTHING
+
+
 def reaches(drawn: Any, observed: float) -> Any:
-    """Say which drawn statistics reach the observed one; equal up to rounding is equal, in favour of the hypothesis."""
-    return drawn >= observed * (1 - 1e-12) - _NOTHING
+    """Say which drawn statistics reach the observed one."""
+    return drawn >= reached_from(observed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +88,9 @@ class MonteCarlo(Saveable):
     4-by-4 tables of 500 reports at ε = .5 with a margin of .99 beside .01, .095.
 
     All tables, the observed one included, are ranked by their statistic after the same few steps of the fit, so that
-    the time does not depend on the number of reports; or by 1.5 times what it is before the first step, where that is
-    less, so that most tables need no step in clear cases. The statistic that is reported is that of the whole fit.
+    the time does not depend on the number of reports. The statistic that is reported is that of the whole fit. Beyond
+    the χ² quantile of .98 it counts as at most 1.5 times what it is before the first step, in every table alike, so that
+    most tables need no step in clear cases.
 
     Examples
     --------
@@ -221,7 +227,7 @@ def drawn_pvalues(
             drawn = [(place, size) for place in left for size in islice(sizes[place], at_once)]
             # drawn here one after the other, wherever they are fitted
             batches = ((place, parts[place].replicates(possible[place], size, numbers[place])) for place, size in drawn)
-            stacks = _stacks(batches, possible, observed, 0 if alone else most)
+            stacks = _stacks(batches, possible, reached_from(observed), 0 if alone else most)
             statistics = np.concatenate(each(partial(_ranked, statistic), stacks))
             ends = np.cumsum([size for _, size in drawn])[:-1]
             for (place, size), of_tables in zip(drawn, np.split(statistics, ends), strict=True):
@@ -246,7 +252,7 @@ def _stacks(
 
 
 def _stacked(tables: Sequence[tuple[int, Evidence]], possible: FloatArray, least: FloatArray) -> _Stack:
-    """Return tables as one stack, with the frequencies that each was drawn at and what it is compared with."""
+    """Return tables as one stack, with the frequencies that each was drawn at and what counts as reached."""
     if len(tables) == 1:
         place = tables[0][0]
         return tables[0][1], possible[place], least[place : place + 1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, TypeAlias, runtime_checkable
+from typing import ClassVar, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -37,8 +37,20 @@ class StoppingRule:
 PRECISE = StoppingRule(1e-14, 50)
 # Ranks Monte Carlo tables nearly as a precise fit does: p-values move by less than .006 (2-by-2, 4-by-4, 2-by-2-by-2).
 RANKING = StoppingRule(0.0, 3)
-# ranked tables' statistics count as at most so many times what they are at the start, which they hardly ever exceed
+# beyond `Bound.clear` the statistics of ranked tables count as at most so many times what they are at the start
 _OF_START = 1.5
+
+
+class Bound(NamedTuple):
+    """What ends the fits of ranked tables early.
+
+    Beyond `clear`, a statistic that few tables of a true hypothesis reach, it counts as at most 1.5 times what it is at
+    the start, in every table. So one that stays below its `least` even so needs no step; and where the observed one is
+    not clear, nothing changes.
+    """
+
+    least: FloatArray
+    clear: float
 
 
 class NullModel(Protocol):
@@ -177,24 +189,23 @@ def fit_null(
     stop: StoppingRule,
     measure: Callable[[NullScore], FloatArray] = remaining,
     solve: Solver = solve_or_shortest,
-    least: FloatArray | None = None,
+    bound: Bound | None = None,
 ) -> NullFit:
     """Fit a null model to every table by Fisher scoring, from parameters that give a proper law, and measure it there.
 
     Estimated frequencies may leave [0, 1] as long as every report keeps a positive probability: that keeps the score
-    statistic free of boundary effects. A single start for all tables makes the first step very cheap. Given `least`,
-    what is measured is at most 1.5 times what it is at the start, and where that is too little the fit ends.
+    statistic free of boundary effects. A single start for all tables makes the first step very cheap.
     """
     tables = len(evidence)
     parameters = np.tile(start, (tables, 1)) if len(start) == 1 else start.copy()
     statistic, converged = np.empty(tables), np.zeros(tables, dtype=np.bool_)
     at, active, part = null_score(model, evidence, start, solve), np.arange(tables), evidence
-    if least is not None:
-        statistic[:] = _OF_START * measure(at)
-        converged = statistic < least
+    if bound is not None:
+        statistic[:] = np.maximum(_OF_START * measure(at), bound.clear)
+        converged = statistic < bound.least
     for taken in range(stop.steps + 1):
         if stop.tolerance or taken == stop.steps:
-            statistic[active] = measure(at) if least is None else np.minimum(measure(at), statistic[active])
+            statistic[active] = measure(at) if bound is None else np.minimum(measure(at), statistic[active])
             # of a large statistic no more digits are known
             converged[active] = np.abs(at.gain) < stop.tolerance * np.maximum(statistic[active], 1)
         step, going = at.step[~converged[active]], active[~converged[active]]

@@ -17,6 +17,7 @@ from ldpstats.inference.engine.families import LinearSubspace, LogLinear
 from ldpstats.inference.engine.null_model import (
     PRECISE,
     RANKING,
+    Bound,
     NullFit,
     NullModel,
     NullScore,
@@ -26,6 +27,9 @@ from ldpstats.inference.engine.null_model import (
     remaining,
 )
 from ldpstats.noise import Information, shortest, solve_or_shortest
+
+# the p-value by χ² from which on drawn tables are fitted no further than needed
+_CLEAR = 0.02
 
 
 class Statistic(Protocol):
@@ -58,11 +62,11 @@ class NullFitter:
         evidence: Evidence,
         near: FloatArray | None = None,
         measure: Callable[[NullScore], FloatArray] = remaining,
-        least: FloatArray | None = None,
+        bound: Bound | None = None,
     ) -> NullFit:
         """Fit a model precisely, or if the tables are drawn `near` frequencies, as far as ranking them needs."""
         stop = PRECISE if near is None else RANKING
-        return fit_null(model, evidence, self.start(model, evidence, near), stop, measure, self.solve, least)
+        return fit_null(model, evidence, self.start(model, evidence, near), stop, measure, self.solve, bound)
 
     def start(self, model: NullModel, evidence: Evidence, near: FloatArray | None = None) -> FloatArray:
         """Return proper parameters of a model, near each table's estimate if it has one."""
@@ -96,7 +100,10 @@ class ScoreStatistic:
 
     def __call__(self, evidence: Evidence, near: FloatArray | None = None, least: FloatArray | None = None) -> NullFit:
         """Fit the hypothesis to every table and return the statistics with the fits."""
-        return self.fit(self._model, evidence, near, self._measure, least)
+        from scipy.special import chdtri
+
+        bound = None if least is None else Bound(least, float(chdtri(max(self.df, 1), _CLEAR)))
+        return self.fit(self._model, evidence, near, self._measure, bound)
 
     def _measure(self, at: NullScore) -> FloatArray:
         total = self.total(at.score, at.information)
