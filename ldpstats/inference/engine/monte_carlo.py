@@ -89,8 +89,8 @@ class MonteCarlo(Saveable):
 
     All tables, the observed one included, are ranked by their statistic after the same few steps of the fit, so that
     the time does not depend on the number of reports. The statistic that is reported is that of the whole fit. Beyond
-    the χ² quantile of .98 it counts as at most 1.5 times what it is before the first step, in every table alike, so that
-    most tables need no step in clear cases.
+    the χ² quantile of .98 it counts as at most 1.5 times what it is before the first step, in every table alike, so
+    that most tables need no step in clear cases.
 
     Examples
     --------

@@ -117,8 +117,8 @@ class HypothesisResult(Result):
         that, and the test is then conservative.
     table : Table
         What was tested.
-    sensitivity : Sensitivity, optional
-        What the reports tell about deviations from the hypothesis, from which power follows; not in files of old.
+    sensitivity : Sensitivity
+        What the reports tell about deviations from the hypothesis, from which power follows.
     n, simulated : int
         The reports behind it, and how many of them came from a simulation.
     privacy : PrivacyStatement
@@ -156,7 +156,7 @@ class HypothesisResult(Result):
     privacy: PrivacyStatement
     simulated: Count
     table: Table
-    sensitivity: Sensitivity | None = None
+    sensitivity: Sensitivity
 
     def __post_init__(self) -> None:
         probability(self.pvalue, "a p-value")
@@ -196,7 +196,7 @@ class HypothesisResult(Result):
         alpha : float
             The level.
         """
-        return self._told.power(float(DepartureSize.single(size, None).value), significance(alpha))
+        return self.sensitivity.power(float(DepartureSize.single(size, None).value), significance(alpha))
 
     def respondents_needed(self, size: float | None = None, power: float = 0.8, alpha: float = 0.05) -> int | None:
         """Return how many reports like these a test needs to find deviations of a size; None if no number is enough.
@@ -214,7 +214,7 @@ class HypothesisResult(Result):
             The level of the test.
         """
         target = target_power(power, significance(alpha))
-        if not self._told.proportional:
+        if not self.sensitivity.proportional:
             raise LdpstatsError(
                 "respondents needed, by noisy counts of a curator",
                 "a number for reports whose noise grows with them",
@@ -222,13 +222,7 @@ class HypothesisResult(Result):
             )
         if size is None:
             return RespondentsNeeded.shown_by(self.statistic, self.df, self.n, target, alpha).needed
-        return self._told.respondents(self.n, float(DepartureSize.single(size, None).value), target, alpha).needed
-
-    @property
-    def _told(self) -> Sensitivity:
-        if self.sensitivity is None:
-            raise LdpstatsError("a result saved by an older version", "a new one", "Test its table again.")
-        return self.sensitivity
+        return self.sensitivity.respondents(self.n, float(DepartureSize.single(size, None).value), target, alpha).needed
 
     def verdict(self, alpha: float = 0.05) -> str:
         """Return the decision in a word or two.

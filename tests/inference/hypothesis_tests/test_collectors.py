@@ -95,7 +95,6 @@ def test_what_is_made_of_all_tables_says_so() -> None:
 
 def test_files_of_sets_without_checks_name_none() -> None:
     assert '"checks"' not in one_forger()[0].to_json()
-    assert '"checks"' not in ldp.make_consistent(one_forger()[0]).to_json()
 
 
 @pytest.mark.parametrize("checks", ["x", (1,), [ldp], None, ("warning",)])

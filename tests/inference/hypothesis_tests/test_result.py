@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 
 import numpy as np
@@ -10,7 +9,6 @@ import pytest
 from matplotlib import pyplot as plt
 
 import ldpstats as ldp
-from ldpstats.envelope import sealed
 from ldpstats.inference.engine.detectability import RespondentsNeeded
 from ldpstats.inference.planning.sizing import sample_size
 from ldpstats.pictures.association_plot import AssociationPlot
@@ -59,16 +57,6 @@ def test_power_and_what_is_needed_are_those_of_a_plan(table: ldp.Table) -> None:
     assert pair.respondents_needed(0.0) is None, "nothing is found by no number"
     shown = RespondentsNeeded.shown_by(result.statistic, result.df, result.n, 0.8, 0.05).needed
     assert result.respondents_needed() == shown
-
-
-def test_results_that_were_saved_before_are_read(table: ldp.Table) -> None:
-    result = ldp.independence_test(table)
-    whole = json.loads(result.to_json())
-    fields = {name: one for name, one in whole["body"]["HypothesisResult"].items() if name not in result.later}
-    older = ldp.HypothesisResult.from_json(sealed("HypothesisResult", 1, {"HypothesisResult": fields}))
-    assert str(older) == str(result)
-    with pytest.raises(ldp.LdpstatsError, match="older version"):
-        older.power_against(0.1)
 
 
 def test_pictures_are_of_what_was_tested(table: ldp.Table) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 import math
 from itertools import combinations
 
@@ -13,7 +12,6 @@ from support.spoken import spoken
 from support.two_way_tables import MARGINS
 
 import ldpstats as ldp
-from ldpstats.envelope import sealed
 from ldpstats.inference.planning.curves import power_curve, sample_size_curve
 from ldpstats.inference.planning.plans import plan
 from ldpstats.inference.planning.sizing import power, sample_size
@@ -191,17 +189,6 @@ class TestNetworks:
             plan("grr", (2, 2), epsilon=1.0).protocol()
         with pytest.raises(ldp.LdpstatsError, match="no epsilon up to 20"):
             plan("grr", self.DOMAIN, n=60).protocol()
-
-    def test_plans_that_were_saved_before_are_read(self) -> None:
-        found = plan(["grr", "oue"], self.DOMAIN, epsilon=1.0)
-        whole = json.loads(found.to_json())
-        fields = {name: one for name, one in whole["body"]["Plan"].items() if name not in ldp.Plan.later}
-        older = ldp.Plan.from_json(sealed("Plan", 1, {"Plan": fields}))
-        assert (older.domain, older.asked, older.conditional) == (None, (), False)
-        assert older.summary() == found.summary()
-        del fields["tests"]
-        with pytest.raises(ldp.LdpstatsError, match="the fields table, found"):
-            ldp.Plan.from_json(sealed("Plan", 1, {"Plan": fields}))
 
 
 class TestCallingStyle:
