@@ -90,7 +90,6 @@ class PrivacyStatement(Result):
     --------
     >>> import ldpstats as ldp
     >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
-
     >>> statement = ldp.SampledGroups(domain, k=1, epsilon=1.0).privacy()
     >>> statement.epsilon, statement.unit
     (1.0, "a respondent's whole record")

@@ -52,8 +52,7 @@ class ReportFormat:
     ----------
     dtype : dtype
         Of unsigned whole numbers.
-    width : int, optional
-        How many numbers make a report; without it a report is one number.
+    width : int, optional, how many numbers make a report; without it a report is one number
     last : dtype, optional
         What the last number of a row takes when it is sent, where that is less than the others take.
 
@@ -259,7 +258,6 @@ class Mechanism(Saveable, Protocol):
         --------
         >>> import ldpstats as ldp
         >>> grr = ldp.GRR(4, epsilon=1.0)
-
         >>> reports = grr.privatize([0, 0, 3, 3], rng=1)
         >>> reports.data, reports.simulated
         (array([2, 0, 1, 2], dtype=uint8), True)
@@ -301,7 +299,6 @@ class Mechanism(Saveable, Protocol):
         --------
         >>> import ldpstats as ldp
         >>> grr = ldp.GRR(4, epsilon=1.0)
-
         >>> grr.count(grr.privatize([0] * 500 + [3] * 500, rng=1)).counts
         array([329, 196, 162, 313])
         >>> grr.count([3, 3, 0]).counts
@@ -404,7 +401,6 @@ class Mechanism(Saveable, Protocol):
         --------
         >>> import ldpstats as ldp
         >>> grr = ldp.GRR(4, epsilon=1.0)
-
         >>> grr.simulate([500_000, 0, 0, 500_000], rng=1).counts
         array([325103, 174852, 175622, 324423])
         >>> grr.simulate([500_000, 0, 0, 500_000], size=1_000, rng=1).counts.shape
@@ -461,7 +457,6 @@ class Mechanism(Saveable, Protocol):
         --------
         >>> import ldpstats as ldp
         >>> grr = ldp.GRR(4, epsilon=1.0)
-
         >>> round(grr.variance(0.25, n=1_000) ** 0.5, 4)
         0.0456
         >>> grr.variance([0.7, 0.1, 0.1, 0.1], n=1_000).round(4)

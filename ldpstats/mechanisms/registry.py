@@ -144,10 +144,8 @@ def mechanism(name: str, k: int, epsilon: float, **options: Any) -> Mechanism:
     ----------
     name : str
         "grr", "oue", ...: see `mechanisms`.
-    k : int
-        The number of values.
-    epsilon : float
-        The privacy level.
+    k : int, the number of values
+    epsilon : float, the privacy level
     **options : int or float
         Further parameters of that mechanism.
 
@@ -195,10 +193,8 @@ def mechanisms(k: int = 16, epsilon: float = 1.0) -> pd.DataFrame:
 
     Parameters
     ----------
-    k : int
-        The number of values.
-    epsilon : float
-        The privacy level that is asked for.
+    k : int, the number of values
+    epsilon : float, the privacy level that is asked for
 
     Returns
     -------
@@ -267,10 +263,8 @@ def recommend(k: int, epsilon: float, n: int = 1000) -> pd.DataFrame:
 
     Parameters
     ----------
-    k : int
-        The number of values.
-    epsilon : float
-        The privacy level.
+    k : int, the number of values
+    epsilon : float, the privacy level
     n : int
         The number of respondents.
 

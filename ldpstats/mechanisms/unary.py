@@ -105,10 +105,8 @@ class OUE(UnaryEncoding):
 
     Parameters
     ----------
-    k : int
-        The number of values.
-    epsilon : float
-        The level of a report: no value makes it more than e^ε times as likely as another one does.
+    k : int, the number of values
+    epsilon : float, the level of a report: no value makes it more than e^ε times as likely as another one does
 
     Examples
     --------
@@ -139,10 +137,8 @@ class SUE(UnaryEncoding):
 
     Parameters
     ----------
-    k : int
-        The number of values.
-    epsilon : float
-        The level of a report: no value makes it more than e^ε times as likely as another one does.
+    k : int, the number of values
+    epsilon : float, the level of a report: no value makes it more than e^ε times as likely as another one does
 
     Examples
     --------
@@ -178,12 +174,9 @@ class UE(UnaryEncoding):
 
     Parameters
     ----------
-    k : int
-        The number of values.
-    epsilon : float
-        The level of a report: no value makes it more than e^ε times as likely as another one does.
-    keep : float
-        The probability that the true bit stays set.
+    k : int, the number of values
+    epsilon : float, the level of a report: no value makes it more than e^ε times as likely as another one does
+    keep : float, the probability that the true bit stays set
 
     Examples
     --------
@@ -210,8 +203,7 @@ class UE(UnaryEncoding):
 
         Parameters
         ----------
-        k : int
-            The number of values.
+        k : int, the number of values
         keep, flip : float
             How often a true bit, and another one, is sent as set.
         """
@@ -236,10 +228,8 @@ class OneHotCMS(UnaryEncoding):
 
     Parameters
     ----------
-    k : int
-        The number of values.
-    epsilon : float
-        The level of a report: no value makes it more than e^ε times as likely as another one does.
+    k : int, the number of values
+    epsilon : float, the level of a report: no value makes it more than e^ε times as likely as another one does
 
     Examples
     --------
@@ -269,12 +259,9 @@ class THE(UnaryEncoding):
 
     Parameters
     ----------
-    k : int
-        The number of values.
-    epsilon : float
-        The level that the noise is scaled to; a report has a lower one.
-    threshold : float, optional
-        What an entry must exceed, from 1/2 to 1.
+    k : int, the number of values
+    epsilon : float, the level that the noise is scaled to; a report has a lower one
+    threshold : float, optional, what an entry must exceed, from 1/2 to 1
 
     Examples
     --------

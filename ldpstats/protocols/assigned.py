@@ -106,7 +106,6 @@ class Asked:
     >>> import ldpstats as ldp
     >>> from ldpstats.extend import Asked
     >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
-
     >>> asked = Asked.about(domain, ("sex", "car"), "grr", 1.0)
     >>> asked.names, asked.question.answers, asked.mechanism
     (('sex', 'car'), 4, GRR(k=4, epsilon=1.0))
@@ -358,7 +357,6 @@ class AssignedQuestions(SavedProtocol):
         >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
         >>> protocol = ldp.SampledGroups(domain, epsilon=2.0)
         >>> people = domain.decode([[0, 0]] * 400 + [[0, 1]] * 100 + [[1, 1]] * 500)
-
         >>> protocol.reports(people, rng=1)[["group", "report", "simulated"]].head(3)
                group  report  simulated
         0  sex × car       1       True
@@ -415,7 +413,6 @@ class AssignedQuestions(SavedProtocol):
         >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
         >>> protocol = ldp.SampledGroups(domain, epsilon=2.0)
         >>> people = domain.decode([[0, 0]] * 400 + [[0, 1]] * 100 + [[1, 1]] * 500)
-
         >>> sent = protocol.reports(people, rng=1)
         >>> halves = protocol.tables(sent.iloc[:500]) + protocol.tables(sent.iloc[500:])
         >>> halves.to_json() == protocol.tables(sent).to_json()
@@ -459,7 +456,6 @@ class AssignedQuestions(SavedProtocol):
         >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
         >>> protocol = ldp.SampledGroups(domain, epsilon=2.0)
         >>> people = domain.decode([[0, 0]] * 400 + [[0, 1]] * 100 + [[1, 1]] * 500)
-
         >>> protocol.collect(people, rng=3)["sex", "car"].estimate.round(2)
         array([[ 0.42,  0.11],
                [-0.02,  0.48]])

@@ -73,7 +73,6 @@ class Protocol(typing.Protocol):
         >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
         >>> protocol = ldp.SampledGroups(domain, epsilon=2.0)
         >>> people = domain.decode([[0, 0]] * 400 + [[0, 1]] * 100 + [[1, 1]] * 500)
-
         >>> protocol.collect(people, rng=3)["sex", "car"].estimate.round(2)
         array([[ 0.42,  0.11],
                [-0.02,  0.48]])
@@ -120,7 +119,6 @@ class Protocol(typing.Protocol):
         --------
         >>> import ldpstats as ldp
         >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
-
         >>> text = ldp.RRBA(domain, epsilon=1.0, block_size=500).to_json()
         >>> ldp.Protocol.from_json(text).block_size
         500
@@ -139,7 +137,6 @@ class LocalProtocol(Protocol, typing.Protocol):
     --------
     >>> import ldpstats as ldp
     >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
-
     >>> protocol = ldp.SampledGroups(domain, epsilon=1.0)
     >>> people = domain.decode([[0, 0], [0, 1], [1, 0], [1, 1]] * 25)
     >>> sent = protocol.reports(people, rng=1)
@@ -196,7 +193,6 @@ class LocalProtocol(Protocol, typing.Protocol):
         >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
         >>> protocol = ldp.SampledGroups(domain, epsilon=2.0)
         >>> people = domain.decode([[0, 0]] * 400 + [[0, 1]] * 100 + [[1, 1]] * 500)
-
         >>> protocol.reports(people, rng=1)[["group", "report", "simulated"]].head(3)
                group  report  simulated
         0  sex × car       1       True
@@ -218,7 +214,6 @@ class LocalProtocol(Protocol, typing.Protocol):
         >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
         >>> protocol = ldp.SampledGroups(domain, epsilon=2.0)
         >>> people = domain.decode([[0, 0]] * 400 + [[0, 1]] * 100 + [[1, 1]] * 500)
-
         >>> sent = protocol.reports(people, rng=1)
         >>> protocol.tables(sent)["sex", "car"].n
         1000

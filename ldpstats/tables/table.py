@@ -87,7 +87,6 @@ class Table(Result):
     --------
     >>> import ldpstats as ldp
     >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
-
     >>> tables = ldp.SampledGroups(domain, epsilon=2.0).simulate([600, 400, 400, 600], rng=1)
     >>> table = tables["sex", "car"]
     >>> table.estimate.round(2)
@@ -266,7 +265,6 @@ class Table(Result):
         >>> import ldpstats as ldp
         >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
         >>> table = ldp.SampledGroups(domain, epsilon=2.0).simulate([600, 400, 400, 600], rng=1)["sex", "car"]
-
         >>> table.conf_int(alpha=0.1).round(2)[0, 1]
         array([0.17, 0.22])
         """
@@ -443,7 +441,6 @@ class Table(Result):
         >>> import ldpstats as ldp
         >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
         >>> table = ldp.SampledGroups(domain, epsilon=2.0).simulate([600, 400, 400, 600], rng=1)["sex", "car"]
-
         >>> table.marginal("car").estimate.round(2)
         array([0.51, 0.49])
         >>> table.marginal("car", "sex").estimate.round(2)
@@ -719,7 +716,6 @@ class Table(Result):
         >>> import ldpstats as ldp
         >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
         >>> table = ldp.SampledGroups(domain, epsilon=2.0).simulate([600, 400, 400, 600], rng=1)["sex", "car"]
-
         >>> axes = table.plot(kind="mosaic")
         >>> print(axes.get_title(loc="left"))
         car within sex

@@ -40,7 +40,6 @@ class Association(Effect):
     --------
     >>> import ldpstats as ldp
     >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
-
     >>> tables = ldp.SampledGroups(domain, epsilon=2.0).simulate([700, 300, 300, 700], rng=1)
     >>> found = ldp.association(tables["sex", "car"])
     >>> found

@@ -145,7 +145,6 @@ class Effect(Result):
         >>> import ldpstats as ldp
         >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
         >>> table = ldp.SampledGroups(domain, epsilon=2.0).simulate([600, 400, 400, 600], rng=1)["sex", "car"]
-
         >>> ratio = ldp.odds_ratio(table, rows=("F", "M"), columns=("yes", "no"))
         >>> [round(end, 2) for end in ratio.conf_int(alpha=0.1)]
         [1.85, 3.04]

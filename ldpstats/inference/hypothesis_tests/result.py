@@ -61,7 +61,6 @@ class Hypothesis(Result):
     --------
     >>> import ldpstats as ldp
     >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
-
     >>> tables = ldp.SampledGroups(domain, epsilon=2.0).simulate([600, 400, 400, 600], rng=1)
     >>> about = ldp.independence_test(tables["sex", "car"]).about
     >>> about.statement, about.otherwise
@@ -128,7 +127,6 @@ class HypothesisResult(Result):
     --------
     >>> import ldpstats as ldp
     >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
-
     >>> tables = ldp.SampledGroups(domain, epsilon=2.0).simulate([600, 400, 400, 600], rng=1)
     >>> result = ldp.independence_test(tables["sex", "car"])
     >>> statistic, pvalue = result

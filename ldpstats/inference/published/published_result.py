@@ -66,7 +66,6 @@ class PublishedResult(Result):
     --------
     >>> import ldpstats as ldp
     >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
-
     >>> tables = ldp.SampledGroups(domain, epsilon=2.0).simulate([600, 400, 400, 600], rng=1)
     >>> statistic, pvalue = ldp.published.two_step_test(tables["sex", "car"], n_resamples=99, rng=1)
     >>> result = ldp.published.naive_test(tables["sex", "car"])

@@ -308,7 +308,6 @@ class RRBA(SavedProtocol):
         >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
         >>> protocol = ldp.RRBA(domain, epsilon=2.0, block_size=250)
         >>> people = domain.decode([[0, 0]] * 400 + [[0, 1]] * 100 + [[1, 1]] * 500)
-
         >>> protocol.collect(people, rng=3)["sex", "car"].estimate.round(2)
         array([[0.41, 0.07],
                [0.  , 0.51]])
@@ -379,7 +378,6 @@ class RRBA(SavedProtocol):
         >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
         >>> protocol = ldp.RRBA(domain, epsilon=2.0, block_size=250)
         >>> people = domain.decode([[0, 0]] * 400 + [[0, 1]] * 100 + [[1, 1]] * 500)
-
         >>> protocol.reports(people, rng=1)[["group", "block", "report"]].head(3)
                group  block  report
         0  sex × car      0       2
@@ -447,7 +445,6 @@ class RRBA(SavedProtocol):
         >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
         >>> protocol = ldp.RRBA(domain, epsilon=2.0, block_size=250)
         >>> people = domain.decode([[0, 0]] * 400 + [[0, 1]] * 100 + [[1, 1]] * 500)
-
         >>> sent = protocol.reports(people, rng=1)
         >>> [block.n for block in protocol.tables(sent)["sex", "car"].blocks]
         [250, 250, 250, 250]
