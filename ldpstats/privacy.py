@@ -64,6 +64,8 @@ def times_as_likely(epsilon: float) -> str:
 class PrivacyStatement(Result):
     """A privacy guarantee with its unit.
 
+    Of a local protocol the strict level is the ε of pure local differential privacy (ε-LDP).
+
     Parameters
     ----------
     epsilon : float
@@ -81,10 +83,6 @@ class PrivacyStatement(Result):
         Whether random answers take the place of those outside the questionnaire, which the level then covers, too.
     set_aside : int
         How many rows of the collection were set aside because they are no valid reports, and not counted.
-
-    Notes
-    -----
-    Of a local protocol the strict level is the ε of pure local differential privacy (ε-LDP).
 
     Examples
     --------

@@ -58,15 +58,12 @@ class GRR(SymbolResponse):
     """Generalized randomized response (k-RR, direct encoding; Warner's randomized response at k = 2).
 
     A respondent answers truly with probability e^ε / (e^ε + k - 1) and otherwise with one of the other values.
+    In the literature on local differential privacy (LDP) it is k-ary randomized response (KRR), too.
 
     Parameters
     ----------
     k : int, the number of values
     epsilon : float, the level of a report: no value makes it more than e^ε times as likely as another one does
-
-    Notes
-    -----
-    In the literature on local differential privacy (LDP) it is k-ary randomized response (KRR), too.
 
     Examples
     --------

@@ -186,10 +186,11 @@ def kind_named(name: str) -> type[Mechanism]:
 def mechanisms(k: int = 16, epsilon: float = 1.0) -> pd.DataFrame:
     """Return all mechanisms, a row each, with their exact figures for `k` values at the level `epsilon`.
 
-    "epsilon" is the strict level of everything a respondent sends about one value, "bits" the cost of a report
-    and "variance" the exact n-fold variance of the estimated frequency of a value that one respondent in k has (the
-    mean over the values, where public hash functions make them differ). They are NaN where a mechanism refuses so
-    many values, or so low a level.
+    "epsilon" is the strict level of everything a respondent sends about one value, "bits" the cost of a report and
+    "variance" the exact n-fold variance of the estimated frequency of a value that one respondent in k has (the mean
+    over the values, where public hash functions make them differ). They are NaN where a mechanism refuses so many
+    values, or so low a level. In the literature on local differential privacy (LDP) such mechanisms are frequency
+    oracles.
 
     Parameters
     ----------
@@ -200,10 +201,6 @@ def mechanisms(k: int = 16, epsilon: float = 1.0) -> pd.DataFrame:
     -------
     DataFrame
         A row per mechanism: its name and aliases, its level, cost and variance, and where it was published.
-
-    Notes
-    -----
-    In the literature on local differential privacy (LDP) such mechanisms are frequency oracles.
 
     Examples
     --------

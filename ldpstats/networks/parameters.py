@@ -47,16 +47,16 @@ def fit_parameters(
     *,
     smoothing: float | None = None,
 ) -> FittedParameters:
-    """Estimate the tables of a Bayesian network whose edges are given.
+    """Estimate the conditional probability tables (CPTs) of a Bayesian network whose edges are given: parameter learning.
 
     The cells of an attribute and its parents are pooled from all tables that tell something about them, and made
     proper in their covariance. Divided by the sums of their rows they are the proportions given the parents. Where
     reports do not identify these cells (nobody was asked about all of them together), they are those of maximum
     entropy, as `reconstruct` finds them, and the result says what that assumes.
 
-    Every row is then averaged with the attribute's own proportions, which count for as many respondents as
-    `smoothing` says, the row itself for as many as would know it as well without noise; and the attribute's own
-    proportions with even ones, which count for one. So no probability is zero, and the likelihood of any record finite.
+    Every row is then averaged with the attribute's own proportions, which count for as many respondents as `smoothing`
+    says, the row itself for as many as would know it as well without noise; and the attribute's own proportions with
+    even ones, which count for one. So no probability is zero, and the likelihood of any record finite.
 
     Parameters
     ----------
@@ -73,10 +73,6 @@ def fit_parameters(
     Returns
     -------
     FittedParameters
-
-    Notes
-    -----
-    This is parameter learning: the tables are the conditional probability tables (CPTs) of the network.
 
     Examples
     --------

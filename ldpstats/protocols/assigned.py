@@ -343,13 +343,8 @@ class AssignedQuestions(SavedProtocol):
 
         Parameters
         ----------
-        frame : DataFrame
-            A row per respondent.
-        rng : int or Generator, optional
-            A seed makes a simulation, and the rows say so; without one, the operating system's secure randomness is
-            used.
-        counts : str, optional
-            As in `collect`.
+        frame, rng, counts
+            As in `collect`; a seed makes a simulation, and the rows say so.
 
         Examples
         --------
@@ -384,11 +379,7 @@ class AssignedQuestions(SavedProtocol):
 
         Parameters
         ----------
-        frame : DataFrame
-            A row per respondent.
-        rng : int or Generator, optional
-            As in `reports`.
-        counts : str, optional
+        frame, rng, counts
             As in `collect`.
         """
         sent = self._sent(frame, rng, counts)
@@ -447,6 +438,7 @@ class AssignedQuestions(SavedProtocol):
             begins at a random unit: it is asked and counted by the workers, and only the counts come back.
         rng : int or Generator, optional
             A seed makes a simulation. That of a Dask data frame depends on its partitions, but not on the workers.
+            Without one, the operating system's secure randomness is used.
         counts : str, optional
             For a frequency table: the column that says for how many respondents a row stands.
 

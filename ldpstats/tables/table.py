@@ -55,6 +55,8 @@ TableKind: TypeAlias = Literal["intervals", "mosaic", "residuals"]
 class Table(Result):
     """A contingency table estimated from privatized reports.
 
+    A contingency table is also called a cross-tabulation; of two attributes, a two-way table.
+
     Parameters
     ----------
     domain : Domain
@@ -78,10 +80,6 @@ class Table(Result):
     rows : tuple of CrossedRows
         What the respondents answered to further attributes, too, where that was kept: the covariance of tables
         whose blocks count answers of the same rows follows from it.
-
-    Notes
-    -----
-    A contingency table is also called a cross-tabulation; of two attributes, a two-way table.
 
     Examples
     --------
@@ -323,7 +321,8 @@ class Table(Result):
 
         Where a table rests on an assumption, the reports of all tables enter that join its attributes. Where they
         identify a cell the bounds differ by sampling and randomization alone; where they do not, by what they leave
-        open, however many there are.
+        open, however many there are. For attributes that were asked for one by one these are the Fréchet bounds
+        (Frechet bounds) of a cell given its margins, with the uncertainty of the margins.
 
         Parameters
         ----------
@@ -332,11 +331,6 @@ class Table(Result):
         simultaneous : bool
             Whether that is confidence in all cells at once, or in each by itself. Where a covariance is an upper
             bound, it is in all cells at once anyway.
-
-        Notes
-        -----
-        For attributes that were asked for one by one these are the Fréchet bounds (Frechet bounds) of a cell given its
-        margins, with the uncertainty of the margins.
 
         Examples
         --------
@@ -484,7 +478,8 @@ class Table(Result):
     def conditional(self, of: str | Iterable[str], given: str | Iterable[str]) -> Conditional:
         """Return the proportions of some attributes within the categories of others: P(of | given).
 
-        A wider table is first added up to these attributes, as `marginal` does.
+        A wider table is first added up to these attributes, as `marginal` does. These are the row or column percentages
+        of a contingency table, with their uncertainty.
 
         Parameters
         ----------
@@ -492,10 +487,6 @@ class Table(Result):
             The attributes whose proportions are wanted.
         given : str or sequence of str
             The attributes within whose categories they sum to one.
-
-        Notes
-        -----
-        These are the row or column percentages of a contingency table, with their uncertainty.
 
         Examples
         --------

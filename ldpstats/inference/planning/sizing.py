@@ -120,6 +120,8 @@ def sample_size(
 ) -> int:
     """Return the least number of reports with which a test has this power.
 
+    This is the sample size of a power analysis, for a chi-squared test on privatized answers.
+
     Parameters
     ----------
     mechanism, shape, epsilon, effect, mutual_information, alpha, margins, direction, conditional
@@ -130,10 +132,6 @@ def sample_size(
     Returns
     -------
     int
-
-    Notes
-    -----
-    As a power analysis: the sample size for a chi-squared test on privatized answers.
 
     Examples
     --------
