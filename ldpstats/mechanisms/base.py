@@ -386,14 +386,12 @@ class Mechanism(Saveable, Protocol):
     def simulate(self, true_counts: ArrayLike, size: int | None = None, rng: Rng = None) -> Tally:
         """Draw the tally of respondents with these true counts, exactly, without visiting them one by one.
 
-        With `size` the counts get a leading axis: that many independent tallies of the same respondents.
-
         Parameters
         ----------
         true_counts : array of int, shape (k,)
             How many respondents have each value.
         size : int, optional
-            How many tallies to draw.
+            How many independent tallies of the same respondents to draw; their counts get a leading axis.
         rng : int or Generator, optional
             A seed makes the simulation reproducible.
 
@@ -444,12 +442,10 @@ class Mechanism(Saveable, Protocol):
     def variance(self, freq: float | ArrayLike, n: int) -> FloatArray | float:
         """Return the exact variance of the unbiased estimate from n random respondents.
 
-        `freq` holds all k frequencies, or is the frequency of one value (the others then share the rest equally).
-
         Parameters
         ----------
         freq : float or array, shape (k,)
-            The frequency of one value, or those of all.
+            The frequency of one value (the others then share the rest equally), or those of all.
         n : int
             The number of respondents.
 

@@ -40,8 +40,6 @@ class ORR(CohortAnswers):
     >>> orr = ORR(100, epsilon=1.0)
     >>> orr.symbols, orr.cohorts, orr.report_bits
     (4, 132, 10)
-    >>> ORR(3, epsilon=1.0).symbols
-    3
     """
 
     symbols: int | None = None

@@ -48,8 +48,6 @@ class DBitFlip(Mechanism):
     >>> mechanism = DBitFlip(16, epsilon=1.0)
     >>> mechanism.d
     4
-    >>> mechanism.privatize([3, 15], rng=1).data.shape
-    (2, 8)
     >>> round(mechanism.variance(0, n=100) / DBitFlip(16, epsilon=1.0, d=16).variance(0, n=100), 6)
     4.0
     """

@@ -47,8 +47,6 @@ class HR(Mechanism):
     >>> import numpy as np
     >>> from ldpstats import HR
     >>> hr = HR(1000, epsilon=1.0)
-    >>> hr.report_bits
-    10
     >>> reports = hr.privatize(np.repeat([3, 999], 5000), rng=1)
     >>> hr.estimate(reports).to_frame().loc[[0, 3, 999]].round(2)
          estimate  std_err  lower  upper

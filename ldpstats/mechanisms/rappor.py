@@ -38,8 +38,6 @@ class RAPPOR(CohortBits):
     >>> rappor = RAPPOR(100, epsilon=2.0)
     >>> rappor.bits, rappor.cohorts, rappor.report_bits
     (64, 7, 67)
-    >>> rappor.privatize([0, 99, 3], rng=1).data.shape
-    (3, 9)
     """
 
     bits: int | None = None

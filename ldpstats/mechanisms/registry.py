@@ -89,12 +89,12 @@ def register_mechanism(kind: AnyMechanism) -> AnyMechanism:
     ----------
     kind : class
         A dataclass derived from `Mechanism`, with the fields `k` and `epsilon`; `ldpstats.conformance.certify` says
-        whether it does what it claims. It is returned, so that this serves as a decorator.
+        whether it does what it claims.
 
     Returns
     -------
     class
-        The same one.
+        The same one, so that this serves as a decorator.
 
     Examples
     --------

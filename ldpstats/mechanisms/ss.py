@@ -36,8 +36,6 @@ class SS(Mechanism):
     >>> ss = SS(17, epsilon=1.0)
     >>> ss.omega
     5
-    >>> ss.privatize([0, 16], rng=1).data.shape
-    (2, 5)
     """
 
     k: int

@@ -110,11 +110,8 @@ class OUE(UnaryEncoding):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from ldpstats import OUE
     >>> oue = OUE(10, epsilon=1.0)
-    >>> oue.privatize([0, 9, 3], rng=1).data.shape
-    (3, 2)
     >>> round(oue.strict_epsilon(), 6)
     1.0
     """

@@ -47,7 +47,7 @@ def fit_parameters(
     *,
     smoothing: float | None = None,
 ) -> FittedParameters:
-    """Estimate the conditional probability tables (CPTs) of a Bayesian network whose edges are given: parameter learning.
+    """Estimate the conditional probability tables (CPTs) of a Bayesian network of given edges: parameter learning.
 
     The cells of an attribute and its parents are pooled from all tables that tell something about them, and made
     proper in their covariance. Divided by the sums of their rows they are the proportions given the parents. Where
@@ -84,10 +84,6 @@ def fit_parameters(
     >>> fitted.network.tables["ill"].round(2)
     array([[0.67, 0.07],
            [0.33, 0.93]])
-    >>> found = fitted.query("smoker", {"ill": "yes"})
-    >>> found.estimate.round(1), found.conf_int().round(2)
-    (array([0.8, 0.2]), array([[0.8 , 0.81],
-           [0.19, 0.2 ]]))
     """
     checked_table_set(tables)
     parents, weight = _parents_of(dag, tables), None if smoothing is None else _checked_weight(smoothing)
@@ -118,9 +114,6 @@ class FittedParameters(Result):
     >>> fitted = ldp.fit_parameters(tables, {"ill": ["smoker"]})
     >>> fitted
     <FittedParameters: 2 attributes, 1 edge, n = 100,000 (simulated)>
-    >>> fitted.network.tables["ill"].round(2)
-    array([[0.67, 0.07],
-           [0.33, 0.93]])
     >>> fitted.query("ill", {"smoker": "yes"}).conf_int().round(2)
     array([[0.66, 0.67],
            [0.33, 0.34]])
@@ -196,14 +189,8 @@ class FittedParameters(Result):
 
         Parameters
         ----------
-        of : str or sequence of str
-            Of several attributes it is their joint distribution.
-        given : mapping of str to category, optional
-            What is known, such as `{"cough": "yes"}`.
-        n_resamples : int
-            How many networks to draw for the intervals; see `QueryResult.conf_int`.
-        rng : seed or numpy Generator
-            For these draws. By default always the same, so that a question has one answer.
+        of, given, n_resamples, rng
+            As in `ldpstats.networks.query`.
         """
         from ldpstats.networks.queries import query
 

@@ -90,12 +90,10 @@ class Row(typing.Protocol):
 class Asked:
     """A question, the names of what it asks for, and the mechanism that randomizes the answer.
 
-    The names label its reports: attributes, or parts of them where several questions are about the same attributes.
-
     Parameters
     ----------
     names : tuple of str
-        What reports are labelled with.
+        What reports are labelled with: attributes, or parts of them where several questions are about the same ones.
     question : Question
         What is asked.
     mechanism : Mechanism

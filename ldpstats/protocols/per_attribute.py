@@ -32,8 +32,7 @@ class PerAttribute(AssignedQuestions):
     product of the attributes' channels. Every table then rests on all respondents. The tables of one collection
     are not independent of each other, since the same randomized answers stand behind all of them: the rows of
     answers are kept, and show how the errors of tables are correlated. The noise grows with every attribute that
-    shares the budget. The level of a respondent is the sum over
-    all attributes, the level of a group's table the sum over its own.
+    shares the budget. The level of a respondent is the sum over all attributes, that of a group's table over its own.
 
     The answers may also be bits, as RAPPOR collects them: with "sue" or "oue" what is crossed are patterns of bits, 2^c
     of them for c categories, and the method "mle" is the EM of Fanti, Pihur & Erlingsson (2016) for the joint
@@ -75,8 +74,6 @@ class PerAttribute(AssignedQuestions):
     >>> bits = PerAttribute(domain, epsilon=3.0, k=2, mechanism="sue").simulate(np.full(8, 100), rng=1)
     >>> bits["sex", "age"].blocks[0].noise.outputs
     16
-    >>> print(protocol.privacy().headline)
-    epsilon = 3 (strict; unit: a respondent's whole record)
     """
 
     kind: ClassVar[str] = "per attribute"

@@ -437,9 +437,6 @@ class Table(Result):
         >>> table = ldp.SampledGroups(domain, epsilon=2.0).simulate([600, 400, 400, 600], rng=1)["sex", "car"]
         >>> table.marginal("car").estimate.round(2)
         array([0.51, 0.49])
-        >>> table.marginal("car", "sex").estimate.round(2)
-        array([[0.32, 0.2 ],
-               [0.2 , 0.29]])
         """
         kept = self.domain.project(attributes, *more)
         if set(kept.names) == set(self.attributes):

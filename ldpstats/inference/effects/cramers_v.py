@@ -46,8 +46,6 @@ class Association(Effect):
     <Association: Cramér's V of sex and car = 0.4127; 95 % interval from 0.3453 to 0.4832 (simulated)>
     >>> round(found.plug_in, 2), round(found.noise, 2)
     (0.41, 0.04)
-    >>> [round(float(end), 2) for end in found.conf_int(alpha=0.01)]
-    [0.32, 0.5]
     """
 
     plug_in: float

@@ -48,7 +48,6 @@ class Effect(Result):
     n : int
         The reports behind it.
     privacy : PrivacyStatement
-        What the respondents were promised.
     simulated : int
         How many of the reports came from a simulation.
     alpha : float

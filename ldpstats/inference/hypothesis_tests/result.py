@@ -121,7 +121,6 @@ class HypothesisResult(Result):
     n, simulated : int
         The reports behind it, and how many of them came from a simulation.
     privacy : PrivacyStatement
-        What the respondents were promised.
 
     Examples
     --------

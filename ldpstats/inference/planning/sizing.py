@@ -138,8 +138,6 @@ def sample_size(
     >>> from ldpstats import sample_size
     >>> sample_size("grr", (2, 2), epsilon=1.0)
     8693
-    >>> sample_size("grr", (2, 2), epsilon=1.0, margins=[[0.7, 0.3], [0.6, 0.4]])
-    11675
     """
     sides, target = shape_for(mechanism, shape), target_power(power, significance(alpha))
     hypothesis, size = hypothesis_of(sides, effect, mutual_information, margins, direction, conditional)

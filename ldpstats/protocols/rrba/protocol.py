@@ -248,14 +248,10 @@ class RRBA(SavedProtocol):
     def client(self, record: Mapping[str, Category], limit: float) -> Client:
         """Return a respondent's device, which answers the queries of this protocol and no others.
 
-        See `rrba.Client` for her `record` and her `limit`.
-
         Parameters
         ----------
-        record : mapping of str to category
-            Her true answers, by attribute.
-        limit : float
-            The largest strict ε of her whole record that she will spend in all.
+        record, limit
+            Her true answers, and the largest strict ε that she will spend in all, as in `rrba.Client`.
 
         Examples
         --------
@@ -271,15 +267,12 @@ class RRBA(SavedProtocol):
     def aggregator(self, journal: str | Path | None = None, rng: Rng = None) -> Aggregator:
         """Return the collecting side; with a journal it can be killed, and goes on where the journal ends.
 
-        The journal is a new file, or that of this very protocol; any other one is refused and stays as it is.
-        With `rng` the unit that is asked first is reproducible; what clients draw is their own.
-
         Parameters
         ----------
         journal : str or path, optional
-            The file that every step is written to.
+            A new file for every step, or that of this very protocol; any other one is refused and stays as it is.
         rng : int or Generator, optional
-            A seed for the first unit.
+            Makes the unit that is asked first reproducible; what clients draw is their own.
         """
         first = int(client_draws(rng).uniform(len(self._units), 1)[0])
         return Aggregator(self, first, journal)
@@ -327,9 +320,7 @@ class RRBA(SavedProtocol):
         ----------
         population : DataFrame or array
             A data frame, or joint counts in domain order (flat or in the domain's shape).
-        rng : int or Generator, optional
-            A seed makes the draw reproducible.
-        counts, method : str, optional
+        rng, counts, method
             As in `collect`.
 
         Examples

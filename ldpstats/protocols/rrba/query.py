@@ -164,8 +164,6 @@ class Answer:
     >>> answer = respondent.answer(protocol.aggregator().query(), rng=1)
     >>> answer.cells, answer.simulated
     ((3,), True)
-    >>> ldp.rrba.Answer.from_json(answer.to_json()) == answer
-    True
     """
 
     protocol: str
