@@ -52,7 +52,8 @@ class ReportFormat:
     ----------
     dtype : dtype
         Of unsigned whole numbers.
-    width : int, optional, how many numbers make a report; without it a report is one number
+    width : int, optional
+        How many numbers make a report; without it a report is one number.
     last : dtype, optional
         What the last number of a row takes when it is sent, where that is less than the others take.
 
@@ -61,8 +62,6 @@ class ReportFormat:
     >>> import ldpstats as ldp
     >>> ldp.GRR(300, epsilon=1.0).report_format
     ReportFormat(dtype=dtype('uint16'), width=None, last=None)
-    >>> ldp.SS(17, epsilon=1.0).report_format.shape(100)
-    (100, 5)
     """
 
     dtype: np.dtype[Any]
@@ -261,8 +260,6 @@ class Mechanism(Saveable, Protocol):
         >>> reports = grr.privatize([0, 0, 3, 3], rng=1)
         >>> reports.data, reports.simulated
         (array([2, 0, 1, 2], dtype=uint8), True)
-        >>> grr.privatize([0, 0, 3, 3]).simulated
-        False
         """
         checked = integers_below(values, self.k, "values")
         draws = client_draws(rng)
@@ -521,8 +518,6 @@ class Reports(Saveable):
     >>> reports = grr.privatize([0, 1, 2, 3], rng=1)
     >>> reports.data, reports.simulated
     (array([2, 1, 1, 2], dtype=uint8), True)
-    >>> grr.count(reports).counts
-    array([0, 2, 2, 0])
     """
 
     mechanism: Mechanism

@@ -116,9 +116,8 @@ class HCMS(CohortAnswers):
     ----------
     k : int, the number of values
     epsilon : float, the level of a report: no value makes it more than e^ε times as likely as another one does
-    hashes : int, optional, the number of hash functions: the rows of the sketch
-    width : int, optional, the number of bits in a row
-    seed : int, what the hash functions follow from; it is public
+    hashes, width, seed
+        As in `CMS`.
 
     Examples
     --------

@@ -75,9 +75,7 @@ class Protocol(typing.Protocol):
         ----------
         population : DataFrame or array
             A data frame, or joint counts in domain order.
-        rng : int or Generator, optional
-            A seed makes the draw reproducible.
-        counts : str, optional
+        rng, counts
             As in `collect`.
         """
 
@@ -94,7 +92,6 @@ class Protocol(typing.Protocol):
         Parameters
         ----------
         text : str
-            What the file holds.
 
         Examples
         --------

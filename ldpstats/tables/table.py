@@ -65,7 +65,6 @@ class Table(Result):
         What reports say about these cells. Of a reconstructed table they may leave contrasts open; a table whose
         reports cannot be added up to its cells has none.
     privacy : PrivacyStatement
-        What the respondents were promised.
     method : str
         How the blocks are estimated together; see `estimated_by`. With `figures`, how these were made.
     parts : Parts
@@ -86,11 +85,7 @@ class Table(Result):
     >>> import ldpstats as ldp
     >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
     >>> tables = ldp.SampledGroups(domain, epsilon=2.0).simulate([600, 400, 400, 600], rng=1)
-    >>> table = tables["sex", "car"]
-    >>> table.estimate.round(2)
-    array([[0.32, 0.2 ],
-           [0.2 , 0.29]])
-    >>> table.to_frame().round(2)
+    >>> tables["sex", "car"].to_frame().round(2)
     unbiased  estimate  std_err  lower  upper
     sex car
     F   yes       0.32     0.02   0.28   0.35
@@ -446,8 +441,7 @@ class Table(Result):
     def collapse(self, classes: Classes) -> Table:
         """Put categories together, such as empty or rare ones.
 
-        As in `marginal`, the table keeps its reports where the noise of the added-up counts is known, and is then as if
-        it had been asked for with these categories; otherwise it carries its estimate and covariance.
+        As with `marginal`, the table keeps its reports where the noise of the added-up counts is known.
 
         Parameters
         ----------
@@ -509,8 +503,7 @@ class Table(Result):
     ) -> Crosstab:
         """Return rows by columns: shares with standard errors, totals, and adjusted residuals through the channel.
 
-        A wider table is first added up to these attributes, as `marginal` does. Categories stand in the order of the
-        domain.
+        A wider table is first added up to these attributes, as `marginal` does. The order is that of the domain.
 
         Parameters
         ----------

@@ -129,9 +129,6 @@ class LogLinearFit(Result):
     >>> fit = ldp.log_linear_model(tables["a", "b", "c"], "a*b + b*c")
     >>> fit.formula, fit.converged
     ('a*b + b*c', True)
-    >>> fit.expected.sum(axis=2).round(2)
-    array([[0.38, 0.12],
-           [0.13, 0.36]])
     """
 
     table: Table

@@ -320,7 +320,9 @@ class RRBA(SavedProtocol):
         ----------
         population : DataFrame or array
             A data frame, or joint counts in domain order (flat or in the domain's shape).
-        rng, counts, method
+        rng : int or Generator, optional
+            A seed makes the draw reproducible.
+        counts, method
             As in `collect`.
 
         Examples
