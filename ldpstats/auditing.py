@@ -182,17 +182,17 @@ def audit(mechanism: Mechanism, n: int = 100_000, confidence: float = 0.99, rng:
     The claim is what the mechanism derives from its implemented probabilities. Enumeration runs the sampler through
     every possible outcome of its draws; it is exact, and made for up to nine values if the courses are not too many.
 
-    The third way takes `privatize` as it is. Half of `n` reports choose two values and an event that is likelier
-    under the one than under the other. The other half, independent of that choice, bounds the event's two
-    probabilities (Clopper & Pearson 1934); the logarithm of their ratio bounds the level from below, whatever was
-    chosen. So a correct mechanism is accused by its reports in at most 1 - `confidence` of all audits, and by
-    enumeration never.
+    The third way, a privacy audit from samples alone (an empirical lower bound of ε), takes `privatize` as it is. Half
+    of `n` reports choose two values and an event that is likelier under the one than under the other. The other half,
+    independent of that choice, bounds the event's two probabilities (Clopper & Pearson 1934); the logarithm of their
+    ratio bounds the level from below, whatever was chosen. So a correct mechanism is accused by its reports in at most
+    1 - `confidence` of all audits, and by enumeration never.
 
     The bound speaks of the values it looked at and of events of two kinds: the mechanism's own likelihoods favour a
     value so and so much, or a byte of the report is such and such. The values are the first two, the middle and the
-    last one, and up to eight others along a Halton sequence that starts at random. A leak elsewhere is not seen, and
-    a bound far below the claim does not show more privacy than is claimed. `power` says what the reports were good
-    for: how likely they would have shown more than the claim, had the event's probabilities had a higher ratio.
+    last one, and up to eight others along a Halton sequence that starts at random. A leak elsewhere is not seen, and a
+    bound far below the claim does not show more privacy than is claimed. `power` says what the reports were good for:
+    how likely they would have shown more than the claim, had the event's probabilities had a higher ratio.
 
     Parameters
     ----------
@@ -209,10 +209,6 @@ def audit(mechanism: Mechanism, n: int = 100_000, confidence: float = 0.99, rng:
     -------
     Audit
         The level as it is claimed, enumerated, and shown by reports; and a verdict.
-
-    Notes
-    -----
-    The third way is a privacy audit from samples alone: an empirical lower bound of ε.
 
     Examples
     --------

@@ -39,7 +39,6 @@ class Block(Saveable):
     >>> import ldpstats as ldp
     >>> from ldpstats.extend import Block, Question
     >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
-
     >>> mechanism = ldp.GRR(4, epsilon=2.0)
     >>> block = Block(Question.of(domain, ["sex", "car"]), mechanism.simulate([60, 40, 40, 60], rng=1))
     >>> block.n, block.answers

@@ -45,14 +45,12 @@ _BY_HAND = 'To state other categories write a file without a digest: {"sex": ["F
 class Domain(Shown, Saveable):
     """Named attributes, each with its ordered categories.
 
+    Attributes are the categorical variables of a survey (factors in R), categories their levels.
+
     Parameters
     ----------
     categories : mapping of str to sequence
         The categories of every attribute, in the order in which tables will show them.
-
-    Notes
-    -----
-    Attributes are the categorical variables of a survey (factors in R), categories their levels.
 
     Examples
     --------

@@ -80,7 +80,6 @@ def raw_against_private_picture(tables: Table | TableSet, truth: Population, alp
     >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
     >>> people = [400, 100, 200, 300]
     >>> tables = ldp.SampledGroups(domain, epsilon=2.0).simulate(people, rng=1)
-
     >>> picture = ldp.plots.raw_against_private_picture(tables, people)
     >>> picture.labels[0], picture.raw[0], round(picture.private[0], 2)
     ('F, yes', 0.4, 0.38)

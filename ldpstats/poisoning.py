@@ -151,6 +151,7 @@ def poisoning(mechanism: Mechanism, share: float, n: int | None = None, target: 
     is the mean of what the reports are worth to it; the extremes of that over all reports are enumerated, or follow
     from the structure of the noise. A forger moves the estimate by as much as several truthful respondents, the more
     the smaller ε is: that is the price of the noise, and no aggregator can tell a forged report from a lie of chance.
+    Sending forged reports is also called data poisoning, or a manipulation attack.
 
     Parameters
     ----------
@@ -166,10 +167,6 @@ def poisoning(mechanism: Mechanism, share: float, n: int | None = None, target: 
     -------
     Poisoning
         The shift, upward and downward, and how many truthful respondents a forger outweighs.
-
-    Notes
-    -----
-    Sending forged reports is also called data poisoning, or a manipulation attack.
 
     Examples
     --------

@@ -64,6 +64,8 @@ def times_as_likely(epsilon: float) -> str:
 class PrivacyStatement(Result):
     """A privacy guarantee with its unit.
 
+    Of a local protocol the strict level is the ε of pure local differential privacy (ε-LDP).
+
     Parameters
     ----------
     epsilon : float
@@ -82,15 +84,10 @@ class PrivacyStatement(Result):
     set_aside : int
         How many rows of the collection were set aside because they are no valid reports, and not counted.
 
-    Notes
-    -----
-    Of a local protocol the strict level is the ε of pure local differential privacy (ε-LDP).
-
     Examples
     --------
     >>> import ldpstats as ldp
     >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
-
     >>> statement = ldp.SampledGroups(domain, k=1, epsilon=1.0).privacy()
     >>> statement.epsilon, statement.unit
     (1.0, "a respondent's whole record")

@@ -35,7 +35,6 @@ class Question:
     >>> import ldpstats as ldp
     >>> from ldpstats.extend import Question
     >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
-
     >>> question = Question.of(domain, ["sex", "car"])
     >>> question.answer(domain, [[0, 0], [1, 1]])
     array([0, 3])

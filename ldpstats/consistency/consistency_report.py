@@ -143,11 +143,6 @@ class ConsistencyReport(Result):
     >>> found = consistency_report(make_consistent(tables))
     >>> found.df, round(found.pvalue, 2)
     (3, 0.37)
-    >>> found.to_frame()[["table", "apart", "apart_after", "moved"]].round(3)
-           table  apart  apart_after  moved
-    0  sex × car  0.780          0.0  0.018
-    1  sex × age  1.534          0.0  0.035
-    2  car × age  1.534          0.0  0.035
     """
 
     tables: pd.DataFrame

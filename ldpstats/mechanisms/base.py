@@ -62,8 +62,6 @@ class ReportFormat:
     >>> import ldpstats as ldp
     >>> ldp.GRR(300, epsilon=1.0).report_format
     ReportFormat(dtype=dtype('uint16'), width=None, last=None)
-    >>> ldp.SS(17, epsilon=1.0).report_format.shape(100)
-    (100, 5)
     """
 
     dtype: np.dtype[Any]
@@ -259,12 +257,9 @@ class Mechanism(Saveable, Protocol):
         --------
         >>> import ldpstats as ldp
         >>> grr = ldp.GRR(4, epsilon=1.0)
-
         >>> reports = grr.privatize([0, 0, 3, 3], rng=1)
         >>> reports.data, reports.simulated
         (array([2, 0, 1, 2], dtype=uint8), True)
-        >>> grr.privatize([0, 0, 3, 3]).simulated
-        False
         """
         checked = integers_below(values, self.k, "values")
         draws = client_draws(rng)
@@ -301,7 +296,6 @@ class Mechanism(Saveable, Protocol):
         --------
         >>> import ldpstats as ldp
         >>> grr = ldp.GRR(4, epsilon=1.0)
-
         >>> grr.count(grr.privatize([0] * 500 + [3] * 500, rng=1)).counts
         array([329, 196, 162, 313])
         >>> grr.count([3, 3, 0]).counts
@@ -389,14 +383,12 @@ class Mechanism(Saveable, Protocol):
     def simulate(self, true_counts: ArrayLike, size: int | None = None, rng: Rng = None) -> Tally:
         """Draw the tally of respondents with these true counts, exactly, without visiting them one by one.
 
-        With `size` the counts get a leading axis: that many independent tallies of the same respondents.
-
         Parameters
         ----------
         true_counts : array of int, shape (k,)
             How many respondents have each value.
         size : int, optional
-            How many tallies to draw.
+            How many independent tallies of the same respondents to draw; their counts get a leading axis.
         rng : int or Generator, optional
             A seed makes the simulation reproducible.
 
@@ -404,7 +396,6 @@ class Mechanism(Saveable, Protocol):
         --------
         >>> import ldpstats as ldp
         >>> grr = ldp.GRR(4, epsilon=1.0)
-
         >>> grr.simulate([500_000, 0, 0, 500_000], rng=1).counts
         array([325103, 174852, 175622, 324423])
         >>> grr.simulate([500_000, 0, 0, 500_000], size=1_000, rng=1).counts.shape
@@ -448,12 +439,10 @@ class Mechanism(Saveable, Protocol):
     def variance(self, freq: float | ArrayLike, n: int) -> FloatArray | float:
         """Return the exact variance of the unbiased estimate from n random respondents.
 
-        `freq` holds all k frequencies, or is the frequency of one value (the others then share the rest equally).
-
         Parameters
         ----------
         freq : float or array, shape (k,)
-            The frequency of one value, or those of all.
+            The frequency of one value (the others then share the rest equally), or those of all.
         n : int
             The number of respondents.
 
@@ -461,7 +450,6 @@ class Mechanism(Saveable, Protocol):
         --------
         >>> import ldpstats as ldp
         >>> grr = ldp.GRR(4, epsilon=1.0)
-
         >>> round(grr.variance(0.25, n=1_000) ** 0.5, 4)
         0.0456
         >>> grr.variance([0.7, 0.1, 0.1, 0.1], n=1_000).round(4)
@@ -530,8 +518,6 @@ class Reports(Saveable):
     >>> reports = grr.privatize([0, 1, 2, 3], rng=1)
     >>> reports.data, reports.simulated
     (array([2, 1, 1, 2], dtype=uint8), True)
-    >>> grr.count(reports).counts
-    array([0, 2, 2, 0])
     """
 
     mechanism: Mechanism

@@ -28,16 +28,11 @@ class ORR(CohortAnswers):
 
     Parameters
     ----------
-    k : int
-        The number of values.
-    epsilon : float
-        The level of a report: no value makes it more than e^ε times as likely as another one does.
-    symbols : int, optional
-        How many different reports there are in a cohort.
-    cohorts : int, optional
-        Into how many groups respondents fall by chance, each with a permutation of its own.
-    seed : int
-        What the permutations follow from; it is public.
+    k : int, the number of values
+    epsilon : float, the level of a report: no value makes it more than e^ε times as likely as another one does
+    symbols : int, optional, how many different reports there are in a cohort
+    cohorts : int, optional, into how many groups respondents fall by chance, each with a permutation of its own
+    seed : int, what the permutations follow from; it is public
 
     Examples
     --------
@@ -45,8 +40,6 @@ class ORR(CohortAnswers):
     >>> orr = ORR(100, epsilon=1.0)
     >>> orr.symbols, orr.cohorts, orr.report_bits
     (4, 132, 10)
-    >>> ORR(3, epsilon=1.0).symbols
-    3
     """
 
     symbols: int | None = None
@@ -81,18 +74,12 @@ class ORAPPOR(CohortBits):
 
     Parameters
     ----------
-    k : int
-        The number of values.
-    epsilon : float
-        The level of a report: no value makes it more than e^ε times as likely as another one does.
-    bits : int, optional
-        The length of a filter.
-    hashes : int
-        The number of places that a value sets in it, at most.
-    cohorts : int, optional
-        Into how many groups respondents fall by chance, each with a permutation of its own.
-    seed : int
-        What the permutations follow from; it is public.
+    k : int, the number of values
+    epsilon : float, the level of a report: no value makes it more than e^ε times as likely as another one does
+    bits : int, optional, the length of a filter
+    hashes : int, the number of places that a value sets in it, at most
+    cohorts : int, optional, into how many groups respondents fall by chance, each with a permutation of its own
+    seed : int, what the permutations follow from; it is public
 
     Examples
     --------

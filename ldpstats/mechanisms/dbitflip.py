@@ -38,12 +38,9 @@ class DBitFlip(Mechanism):
 
     Parameters
     ----------
-    k : int
-        The number of values.
-    epsilon : float
-        The level of a report: no value makes it more than e^ε times as likely as another one does.
-    d : int, optional
-        The number of bits that a report reveals.
+    k : int, the number of values
+    epsilon : float, the level of a report: no value makes it more than e^ε times as likely as another one does
+    d : int, optional, the number of bits that a report reveals
 
     Examples
     --------
@@ -51,8 +48,6 @@ class DBitFlip(Mechanism):
     >>> mechanism = DBitFlip(16, epsilon=1.0)
     >>> mechanism.d
     4
-    >>> mechanism.privatize([3, 15], rng=1).data.shape
-    (2, 8)
     >>> round(mechanism.variance(0, n=100) / DBitFlip(16, epsilon=1.0, d=16).variance(0, n=100), 6)
     4.0
     """
@@ -172,12 +167,9 @@ class DBitFlipPM(Longitudinal):
 
     Parameters
     ----------
-    k : int
-        The number of values.
-    epsilon : float
-        The level of all reports about one value, however many.
-    d : int, optional
-        The number of values that a respondent answers for; as in `DBitFlip`.
+    k : int, the number of values
+    epsilon : float, the level of all reports about one value, however many
+    d : int, optional, the number of values that a respondent answers for; as in `DBitFlip`
 
     Examples
     --------

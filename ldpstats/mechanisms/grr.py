@@ -58,17 +58,12 @@ class GRR(SymbolResponse):
     """Generalized randomized response (k-RR, direct encoding; Warner's randomized response at k = 2).
 
     A respondent answers truly with probability e^ε / (e^ε + k - 1) and otherwise with one of the other values.
+    In the literature on local differential privacy (LDP) it is k-ary randomized response (KRR), too.
 
     Parameters
     ----------
-    k : int
-        The number of values.
-    epsilon : float
-        The level of a report: no value makes it more than e^ε times as likely as another one does.
-
-    Notes
-    -----
-    In the literature on local differential privacy (LDP) it is k-ary randomized response (KRR), too.
+    k : int, the number of values
+    epsilon : float, the level of a report: no value makes it more than e^ε times as likely as another one does
 
     Examples
     --------
@@ -106,10 +101,8 @@ class RR(SymbolResponse):
 
     Parameters
     ----------
-    k : int
-        2: yes or no.
-    epsilon : float
-        The level of a report: no answer makes it more than e^ε times as likely as the other one does.
+    k : int, 2 (yes or no)
+    epsilon : float, the level of a report: no answer makes it more than e^ε times as likely as the other one does
 
     Examples
     --------

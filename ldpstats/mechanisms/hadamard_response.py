@@ -38,20 +38,15 @@ class HR(Mechanism):
 
     Parameters
     ----------
-    k : int
-        The number of values.
-    epsilon : float
-        The level of a report: no value makes it more than e^ε times as likely as another one does.
-    blocks : int, optional
-        The number of blocks of outputs.
+    k : int, the number of values
+    epsilon : float, the level of a report: no value makes it more than e^ε times as likely as another one does
+    blocks : int, optional, the number of blocks of outputs
 
     Examples
     --------
     >>> import numpy as np
     >>> from ldpstats import HR
     >>> hr = HR(1000, epsilon=1.0)
-    >>> hr.report_bits
-    10
     >>> reports = hr.privatize(np.repeat([3, 999], 5000), rng=1)
     >>> hr.estimate(reports).to_frame().loc[[0, 3, 999]].round(2)
          estimate  std_err  lower  upper
@@ -139,10 +134,8 @@ class HRR(SymbolResponse):
 
     Parameters
     ----------
-    k : int
-        The number of values.
-    epsilon : float
-        The level of a report: no value makes it more than e^ε times as likely as another one does.
+    k : int, the number of values
+    epsilon : float, the level of a report: no value makes it more than e^ε times as likely as another one does
 
     Examples
     --------

@@ -99,12 +99,9 @@ class LH(LocalHashing):
 
     Parameters
     ----------
-    k : int
-        The number of values.
-    epsilon : float
-        The level of a report: no value makes it more than e^ε times as likely as another one does.
-    symbols : int, optional
-        How many symbols values are hashed to.
+    k : int, the number of values
+    epsilon : float, the level of a report: no value makes it more than e^ε times as likely as another one does
+    symbols : int, optional, how many symbols values are hashed to
 
     Examples
     --------
@@ -137,10 +134,8 @@ class BLH(LocalHashing):
 
     Parameters
     ----------
-    k : int
-        The number of values.
-    epsilon : float
-        The level of a report: no value makes it more than e^ε times as likely as another one does.
+    k : int, the number of values
+    epsilon : float, the level of a report: no value makes it more than e^ε times as likely as another one does
 
     Examples
     --------
@@ -172,10 +167,8 @@ class OLH(LocalHashing):
 
     Parameters
     ----------
-    k : int
-        The number of values.
-    epsilon : float
-        The level of a report: no value makes it more than e^ε times as likely as another one does.
+    k : int, the number of values
+    epsilon : float, the level of a report: no value makes it more than e^ε times as likely as another one does
 
     Examples
     --------

@@ -96,7 +96,6 @@ class Longitudinal(Mechanism, Protocol):
         values : array of int
             The true values.
         draws : Draws
-            Where all chance comes from.
         """
         return self.permanent.randomize(values, draws)
 
@@ -109,7 +108,6 @@ class Longitudinal(Mechanism, Protocol):
         permanent : array
             Permanent answers, a row per respondent.
         draws : Draws
-            Where all chance comes from.
         """
 
     def remember_another(self, earlier: NDArray[Any], values: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
@@ -124,7 +122,6 @@ class Longitudinal(Mechanism, Protocol):
         values : array of int
             What the further answers are about.
         draws : Draws
-            Where all chance comes from.
         """
         del earlier
         return self.remember(values, draws)

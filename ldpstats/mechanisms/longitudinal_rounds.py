@@ -292,12 +292,9 @@ class LGRR(TwoRounds[GRR, ResponseTwice]):
 
     Parameters
     ----------
-    k : int
-        The number of values.
-    epsilon : float
-        The level of all reports about one value, however many: that of the permanent answer.
-    first_epsilon : float, optional
-        The level of a single report, below `epsilon`; half of that by default.
+    k : int, the number of values
+    epsilon : float, the level of all reports about one value, however many: that of the permanent answer
+    first_epsilon : float, optional, the level of a single report, below `epsilon`; half of that by default
 
     Examples
     --------
@@ -326,12 +323,9 @@ class LBLH(TwoRounds[BLH, ResponseTwice]):
 
     Parameters
     ----------
-    k : int
-        The number of values.
-    epsilon : float
-        The level of all reports about one value, however many: that of the permanent answer.
-    first_epsilon : float, optional
-        The level of a single report, below `epsilon`; half of that by default.
+    k : int, the number of values
+    epsilon : float, the level of all reports about one value, however many: that of the permanent answer
+    first_epsilon : float, optional, the level of a single report, below `epsilon`; half of that by default
 
     Examples
     --------
@@ -359,12 +353,9 @@ class LOLH(TwoRounds[LH, ResponseTwice]):
 
     Parameters
     ----------
-    k : int
-        The number of values.
-    epsilon : float
-        The level of all reports about one value, however many: that of the permanent answer.
-    first_epsilon : float, optional
-        The level of a single report, below `epsilon`; half of that by default.
+    k : int, the number of values
+    epsilon : float, the level of all reports about one value, however many: that of the permanent answer
+    first_epsilon : float, optional, the level of a single report, below `epsilon`; half of that by default
 
     Examples
     --------
@@ -396,12 +387,9 @@ class LSUE(TwoRounds[SUE, BitTwice]):
 
     Parameters
     ----------
-    k : int
-        The number of values.
-    epsilon : float
-        The level of all reports about one value, however many: that of the permanent answer.
-    first_epsilon : float, optional
-        The level of a single report, below `epsilon`; half of that by default.
+    k : int, the number of values
+    epsilon : float, the level of all reports about one value, however many: that of the permanent answer
+    first_epsilon : float, optional, the level of a single report, below `epsilon`; half of that by default
 
     Examples
     --------
@@ -428,12 +416,9 @@ class LOSUE(TwoRounds[OUE, BitTwice]):
 
     Parameters
     ----------
-    k : int
-        The number of values.
-    epsilon : float
-        The level of all reports about one value, however many: that of the permanent answer.
-    first_epsilon : float, optional
-        The level of a single report, below `epsilon`; half of that by default.
+    k : int, the number of values
+    epsilon : float, the level of all reports about one value, however many: that of the permanent answer
+    first_epsilon : float, optional, the level of a single report, below `epsilon`; half of that by default
 
     Examples
     --------
@@ -462,12 +447,9 @@ class LOUE(TwoRounds[OUE, BitTwice]):
 
     Parameters
     ----------
-    k : int
-        The number of values.
-    epsilon : float
-        The level of all reports about one value, however many: that of the permanent answer.
-    first_epsilon : float, optional
-        The level of a single report, below `epsilon`; half of that by default.
+    k : int, the number of values
+    epsilon : float, the level of all reports about one value, however many: that of the permanent answer
+    first_epsilon : float, optional, the level of a single report, below `epsilon`; half of that by default
 
     Examples
     --------
@@ -496,12 +478,9 @@ class LSOUE(TwoRounds[SUE, BitTwice]):
 
     Parameters
     ----------
-    k : int
-        The number of values.
-    epsilon : float
-        The level of all reports about one value, however many: that of the permanent answer.
-    first_epsilon : float, optional
-        The level of a single report, below `epsilon`; half of that by default.
+    k : int, the number of values
+    epsilon : float, the level of all reports about one value, however many: that of the permanent answer
+    first_epsilon : float, optional, the level of a single report, below `epsilon`; half of that by default
 
     Examples
     --------
@@ -528,16 +507,11 @@ class LUE(TwoRounds[UE, BitTwice]):
 
     Parameters
     ----------
-    k : int
-        The number of values.
-    epsilon : float
-        The level of all reports about one value, however many: that of the permanent answer.
-    keep : float
-        The probability that the permanent answer has the true bit set.
-    first_epsilon : float, optional
-        The level of a single report, below `epsilon`; half of that by default.
-    show : float
-        The probability that a report has a bit set that the permanent answer has.
+    k : int, the number of values
+    epsilon : float, the level of all reports about one value, however many: that of the permanent answer
+    keep : float, the probability that the permanent answer has the true bit set
+    first_epsilon : float, optional, the level of a single report, below `epsilon`; half of that by default
+    show : float, the probability that a report has a bit set that the permanent answer has
 
     Examples
     --------
@@ -576,8 +550,7 @@ class LUE(TwoRounds[UE, BitTwice]):
 
         Parameters
         ----------
-        k : int
-            The number of values.
+        k : int, the number of values
         f : float
             How often the permanent round replaces a bit by a fair coin.
         p, q : float

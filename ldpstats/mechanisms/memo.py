@@ -32,16 +32,13 @@ class Memo(Saveable):
     value changes is not protected, however few permanent answers she uses: see `Longitudinal.changing_epsilon`.
 
     The memo itself is as secret as the values: it says who had which. It stays with the respondents, or in a
-    simulation. Once it holds answers that were drawn from a seed, all its reports say that they are simulated.
+    simulation. Once it holds answers that were drawn from a seed, all its reports say that they are simulated. Keeping
+    permanent answers is called memoization; in RAPPOR they are the permanent randomized response.
 
     Parameters
     ----------
     mechanism : Longitudinal
         The mechanism of all reports.
-
-    Notes
-    -----
-    Keeping permanent answers is called memoization; in RAPPOR they are the permanent randomized response.
 
     Examples
     --------

@@ -89,12 +89,12 @@ def register_mechanism(kind: AnyMechanism) -> AnyMechanism:
     ----------
     kind : class
         A dataclass derived from `Mechanism`, with the fields `k` and `epsilon`; `ldpstats.conformance.certify` says
-        whether it does what it claims. It is returned, so that this serves as a decorator.
+        whether it does what it claims.
 
     Returns
     -------
     class
-        The same one.
+        The same one, so that this serves as a decorator.
 
     Examples
     --------
@@ -144,10 +144,8 @@ def mechanism(name: str, k: int, epsilon: float, **options: Any) -> Mechanism:
     ----------
     name : str
         "grr", "oue", ...: see `mechanisms`.
-    k : int
-        The number of values.
-    epsilon : float
-        The privacy level.
+    k : int, the number of values
+    epsilon : float, the privacy level
     **options : int or float
         Further parameters of that mechanism.
 
@@ -188,26 +186,21 @@ def kind_named(name: str) -> type[Mechanism]:
 def mechanisms(k: int = 16, epsilon: float = 1.0) -> pd.DataFrame:
     """Return all mechanisms, a row each, with their exact figures for `k` values at the level `epsilon`.
 
-    "epsilon" is the strict level of everything a respondent sends about one value, "bits" the cost of a report
-    and "variance" the exact n-fold variance of the estimated frequency of a value that one respondent in k has (the
-    mean over the values, where public hash functions make them differ). They are NaN where a mechanism refuses so
-    many values, or so low a level.
+    "epsilon" is the strict level of everything a respondent sends about one value, "bits" the cost of a report and
+    "variance" the exact n-fold variance of the estimated frequency of a value that one respondent in k has (the mean
+    over the values, where public hash functions make them differ). They are NaN where a mechanism refuses so many
+    values, or so low a level. In the literature on local differential privacy (LDP) such mechanisms are frequency
+    oracles.
 
     Parameters
     ----------
-    k : int
-        The number of values.
-    epsilon : float
-        The privacy level that is asked for.
+    k : int, the number of values
+    epsilon : float, the privacy level that is asked for
 
     Returns
     -------
     DataFrame
         A row per mechanism: its name and aliases, its level, cost and variance, and where it was published.
-
-    Notes
-    -----
-    In the literature on local differential privacy (LDP) such mechanisms are frequency oracles.
 
     Examples
     --------
@@ -267,10 +260,8 @@ def recommend(k: int, epsilon: float, n: int = 1000) -> pd.DataFrame:
 
     Parameters
     ----------
-    k : int
-        The number of values.
-    epsilon : float
-        The privacy level.
+    k : int, the number of values
+    epsilon : float, the privacy level
     n : int
         The number of respondents.
 

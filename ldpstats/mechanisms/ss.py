@@ -26,12 +26,9 @@ class SS(Mechanism):
 
     Parameters
     ----------
-    k : int
-        The number of values.
-    epsilon : float
-        The level of a report: no value makes it more than e^ε times as likely as another one does.
-    omega : int, optional
-        The number of values in a report.
+    k : int, the number of values
+    epsilon : float, the level of a report: no value makes it more than e^ε times as likely as another one does
+    omega : int, optional, the number of values in a report
 
     Examples
     --------
@@ -39,8 +36,6 @@ class SS(Mechanism):
     >>> ss = SS(17, epsilon=1.0)
     >>> ss.omega
     5
-    >>> ss.privatize([0, 16], rng=1).data.shape
-    (2, 5)
     """
 
     k: int

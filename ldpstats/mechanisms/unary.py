@@ -105,18 +105,13 @@ class OUE(UnaryEncoding):
 
     Parameters
     ----------
-    k : int
-        The number of values.
-    epsilon : float
-        The level of a report: no value makes it more than e^ε times as likely as another one does.
+    k : int, the number of values
+    epsilon : float, the level of a report: no value makes it more than e^ε times as likely as another one does
 
     Examples
     --------
-    >>> import numpy as np
     >>> from ldpstats import OUE
     >>> oue = OUE(10, epsilon=1.0)
-    >>> oue.privatize([0, 9, 3], rng=1).data.shape
-    (3, 2)
     >>> round(oue.strict_epsilon(), 6)
     1.0
     """
@@ -139,10 +134,8 @@ class SUE(UnaryEncoding):
 
     Parameters
     ----------
-    k : int
-        The number of values.
-    epsilon : float
-        The level of a report: no value makes it more than e^ε times as likely as another one does.
+    k : int, the number of values
+    epsilon : float, the level of a report: no value makes it more than e^ε times as likely as another one does
 
     Examples
     --------
@@ -178,12 +171,9 @@ class UE(UnaryEncoding):
 
     Parameters
     ----------
-    k : int
-        The number of values.
-    epsilon : float
-        The level of a report: no value makes it more than e^ε times as likely as another one does.
-    keep : float
-        The probability that the true bit stays set.
+    k : int, the number of values
+    epsilon : float, the level of a report: no value makes it more than e^ε times as likely as another one does
+    keep : float, the probability that the true bit stays set
 
     Examples
     --------
@@ -210,8 +200,7 @@ class UE(UnaryEncoding):
 
         Parameters
         ----------
-        k : int
-            The number of values.
+        k : int, the number of values
         keep, flip : float
             How often a true bit, and another one, is sent as set.
         """
@@ -236,10 +225,8 @@ class OneHotCMS(UnaryEncoding):
 
     Parameters
     ----------
-    k : int
-        The number of values.
-    epsilon : float
-        The level of a report: no value makes it more than e^ε times as likely as another one does.
+    k : int, the number of values
+    epsilon : float, the level of a report: no value makes it more than e^ε times as likely as another one does
 
     Examples
     --------
@@ -269,12 +256,9 @@ class THE(UnaryEncoding):
 
     Parameters
     ----------
-    k : int
-        The number of values.
-    epsilon : float
-        The level that the noise is scaled to; a report has a lower one.
-    threshold : float, optional
-        What an entry must exceed, from 1/2 to 1.
+    k : int, the number of values
+    epsilon : float, the level that the noise is scaled to; a report has a lower one
+    threshold : float, optional, what an entry must exceed, from 1/2 to 1
 
     Examples
     --------

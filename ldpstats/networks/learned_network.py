@@ -129,10 +129,6 @@ class LearnedNetwork(Result):
     [('rain', 'grass'), ('sprinkler', 'grass')]
     >>> learned.query("grass", {"rain": "yes", "sprinkler": "off"}).estimate.round(2)
     array([0.78, 0.22])
-    >>> learned.sample(2, rng=1)
-      rain sprinkler grass
-    0   no        on   wet
-    1   no       off   dry
     """
 
     tables: TableSet

@@ -43,6 +43,8 @@ def learn_network(
 ) -> LearnedNetwork:
     """Learn a Bayesian network from tables of privatized answers.
 
+    This is structure learning: the Chow-Liu tree, hill climbing on a score, or the PC algorithm.
+
     Pairs of attributes tell which edges there are, and some directions: where a – b – c are joined but a and c are not,
     the reports of a and c show whether they depend on each other as much as they would through b, see `ChainTest`. If
     not, both edges lead to b. Of 26 such colliders shown in 130 networks (benchmarks/network_directions.py), none was
@@ -75,10 +77,6 @@ def learn_network(
     -------
     LearnedNetwork
         Directions are those that constraints, colliders, or the search tell; the others are a choice.
-
-    Notes
-    -----
-    This is structure learning of a Bayesian network: the Chow-Liu tree, hill climbing on a score, or the PC algorithm.
 
     Examples
     --------

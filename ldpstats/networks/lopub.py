@@ -94,10 +94,6 @@ def lopub(
     >>> model.cliques, model.marginal(["b", "a"]).round(2)
     ((('a', 'b'), ('c',)), array([[0.5, 0. ],
            [0. , 0.5]]))
-    >>> model.sample(2, rng=1)
-        a   b    c
-    0  no  no  yes
-    1  no  no  yes
     """
     if not isinstance(estimator, str) or estimator not in ESTIMATORS:
         raise LdpstatsError(f"estimator = {shortened(estimator)}", one_line(list(ESTIMATORS)))

@@ -105,7 +105,7 @@ def _named(tables: TableSet, label: str, features: Sequence[str]) -> tuple[str, 
 def tree_augmented(
     tables: TableSet, label: str, *, features: Sequence[str] | None = None, alpha: float = 0.05
 ) -> Classifier:
-    """Fit a naive Bayes classifier whose features may depend on one more feature each, along a tree.
+    """Fit a tree-augmented naive Bayes classifier (TAN): features may depend on one more feature each, along a tree.
 
     The tree is the maximum spanning tree by conditional mutual information given the label (Friedman et al. 1997),
     shrunken by an empirical-Bayes prior over all pairs; a pair is an edge only if its independence given the label is
@@ -124,10 +124,6 @@ def tree_augmented(
     Returns
     -------
     Classifier
-
-    Notes
-    -----
-    It is the tree-augmented naive Bayes classifier (TAN).
 
     Examples
     --------

@@ -47,16 +47,16 @@ def fit_parameters(
     *,
     smoothing: float | None = None,
 ) -> FittedParameters:
-    """Estimate the tables of a Bayesian network whose edges are given.
+    """Estimate the conditional probability tables (CPTs) of a Bayesian network of given edges: parameter learning.
 
     The cells of an attribute and its parents are pooled from all tables that tell something about them, and made
     proper in their covariance. Divided by the sums of their rows they are the proportions given the parents. Where
     reports do not identify these cells (nobody was asked about all of them together), they are those of maximum
     entropy, as `reconstruct` finds them, and the result says what that assumes.
 
-    Every row is then averaged with the attribute's own proportions, which count for as many respondents as
-    `smoothing` says, the row itself for as many as would know it as well without noise; and the attribute's own
-    proportions with even ones, which count for one. So no probability is zero, and the likelihood of any record finite.
+    Every row is then averaged with the attribute's own proportions, which count for as many respondents as `smoothing`
+    says, the row itself for as many as would know it as well without noise; and the attribute's own proportions with
+    even ones, which count for one. So no probability is zero, and the likelihood of any record finite.
 
     Parameters
     ----------
@@ -74,10 +74,6 @@ def fit_parameters(
     -------
     FittedParameters
 
-    Notes
-    -----
-    This is parameter learning: the tables are the conditional probability tables (CPTs) of the network.
-
     Examples
     --------
     >>> import numpy as np
@@ -88,10 +84,6 @@ def fit_parameters(
     >>> fitted.network.tables["ill"].round(2)
     array([[0.67, 0.07],
            [0.33, 0.93]])
-    >>> found = fitted.query("smoker", {"ill": "yes"})
-    >>> found.estimate.round(1), found.conf_int().round(2)
-    (array([0.8, 0.2]), array([[0.8 , 0.81],
-           [0.19, 0.2 ]]))
     """
     checked_table_set(tables)
     parents, weight = _parents_of(dag, tables), None if smoothing is None else _checked_weight(smoothing)
@@ -122,9 +114,6 @@ class FittedParameters(Result):
     >>> fitted = ldp.fit_parameters(tables, {"ill": ["smoker"]})
     >>> fitted
     <FittedParameters: 2 attributes, 1 edge, n = 100,000 (simulated)>
-    >>> fitted.network.tables["ill"].round(2)
-    array([[0.67, 0.07],
-           [0.33, 0.93]])
     >>> fitted.query("ill", {"smoker": "yes"}).conf_int().round(2)
     array([[0.66, 0.67],
            [0.33, 0.34]])
@@ -200,14 +189,8 @@ class FittedParameters(Result):
 
         Parameters
         ----------
-        of : str or sequence of str
-            Of several attributes it is their joint distribution.
-        given : mapping of str to category, optional
-            What is known, such as `{"cough": "yes"}`.
-        n_resamples : int
-            How many networks to draw for the intervals; see `QueryResult.conf_int`.
-        rng : seed or numpy Generator
-            For these draws. By default always the same, so that a question has one answer.
+        of, given, n_resamples, rng
+            As in `ldpstats.networks.query`.
         """
         from ldpstats.networks.queries import query
 

@@ -39,8 +39,7 @@ def query(
 ) -> QueryResult:
     """Return the probabilities of some attributes' categories, given those of others.
 
-    They are exact for the network. For one that was fitted to reports there are
-    intervals, see `QueryResult.conf_int`.
+    They are exact for the network. For one that was fitted to reports there are intervals, see `QueryResult.conf_int`.
 
     Parameters
     ----------
@@ -92,7 +91,6 @@ class QueryResult(Result):
     n, simulated : int
         The reports behind the network, and how many of them came from a simulation; none, if its tables were given.
     privacy : PrivacyStatement, optional
-        What the respondents were promised.
     quotients : FiellerQuotient, optional
         The joint probability of each category and what is given, and the probability of that, as the reports tell
         them, with their covariance.
@@ -111,8 +109,6 @@ class QueryResult(Result):
     >>> domain = ldp.Domain({"smoker": ["yes", "no"], "ill": ["yes", "no"]})
     >>> tables = ldp.SampledGroups(domain, epsilon=4.0).simulate([2_000, 1_000, 500, 6_500], rng=1)
     >>> found = ldp.fit_parameters(tables, {"ill": ["smoker"]}).query("smoker", {"ill": "yes"})
-    >>> found.estimate.round(2)
-    array([0.8, 0.2])
     >>> found.to_frame().round(2)
             probability  lower  upper
     smoker

@@ -82,7 +82,6 @@ class Result(Shown, Saveable, Protocol):
         >>> import ldpstats as ldp
         >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
         >>> table = ldp.SampledGroups(domain, epsilon=2.0).simulate([600, 400, 400, 600], rng=1)["sex", "car"]
-
         >>> axes = ldp.association(table).plot()
         >>> print(axes.get_title(loc="left"))
         Cramér's V of sex and car

@@ -90,12 +90,10 @@ class Row(typing.Protocol):
 class Asked:
     """A question, the names of what it asks for, and the mechanism that randomizes the answer.
 
-    The names label its reports: attributes, or parts of them where several questions are about the same attributes.
-
     Parameters
     ----------
     names : tuple of str
-        What reports are labelled with.
+        What reports are labelled with: attributes, or parts of them where several questions are about the same ones.
     question : Question
         What is asked.
     mechanism : Mechanism
@@ -106,7 +104,6 @@ class Asked:
     >>> import ldpstats as ldp
     >>> from ldpstats.extend import Asked
     >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
-
     >>> asked = Asked.about(domain, ("sex", "car"), "grr", 1.0)
     >>> asked.names, asked.question.answers, asked.mechanism
     (('sex', 'car'), 4, GRR(k=4, epsilon=1.0))
@@ -344,13 +341,8 @@ class AssignedQuestions(SavedProtocol):
 
         Parameters
         ----------
-        frame : DataFrame
-            A row per respondent.
-        rng : int or Generator, optional
-            A seed makes a simulation, and the rows say so; without one, the operating system's secure randomness is
-            used.
-        counts : str, optional
-            As in `collect`.
+        frame, rng, counts
+            As in `collect`; a seed makes a simulation, and the rows say so.
 
         Examples
         --------
@@ -358,7 +350,6 @@ class AssignedQuestions(SavedProtocol):
         >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
         >>> protocol = ldp.SampledGroups(domain, epsilon=2.0)
         >>> people = domain.decode([[0, 0]] * 400 + [[0, 1]] * 100 + [[1, 1]] * 500)
-
         >>> protocol.reports(people, rng=1)[["group", "report", "simulated"]].head(3)
                group  report  simulated
         0  sex × car       1       True
@@ -386,11 +377,7 @@ class AssignedQuestions(SavedProtocol):
 
         Parameters
         ----------
-        frame : DataFrame
-            A row per respondent.
-        rng : int or Generator, optional
-            As in `reports`.
-        counts : str, optional
+        frame, rng, counts
             As in `collect`.
         """
         sent = self._sent(frame, rng, counts)
@@ -415,7 +402,6 @@ class AssignedQuestions(SavedProtocol):
         >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
         >>> protocol = ldp.SampledGroups(domain, epsilon=2.0)
         >>> people = domain.decode([[0, 0]] * 400 + [[0, 1]] * 100 + [[1, 1]] * 500)
-
         >>> sent = protocol.reports(people, rng=1)
         >>> halves = protocol.tables(sent.iloc[:500]) + protocol.tables(sent.iloc[500:])
         >>> halves.to_json() == protocol.tables(sent).to_json()
@@ -450,6 +436,7 @@ class AssignedQuestions(SavedProtocol):
             begins at a random unit: it is asked and counted by the workers, and only the counts come back.
         rng : int or Generator, optional
             A seed makes a simulation. That of a Dask data frame depends on its partitions, but not on the workers.
+            Without one, the operating system's secure randomness is used.
         counts : str, optional
             For a frequency table: the column that says for how many respondents a row stands.
 
@@ -459,7 +446,6 @@ class AssignedQuestions(SavedProtocol):
         >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
         >>> protocol = ldp.SampledGroups(domain, epsilon=2.0)
         >>> people = domain.decode([[0, 0]] * 400 + [[0, 1]] * 100 + [[1, 1]] * 500)
-
         >>> protocol.collect(people, rng=3)["sex", "car"].estimate.round(2)
         array([[ 0.42,  0.11],
                [-0.02,  0.48]])

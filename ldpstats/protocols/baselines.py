@@ -51,8 +51,6 @@ class WholeView(AssignedQuestions):
     >>> protocol = WholeView(domain, epsilon=2.0)
     >>> protocol.views[0]
     (('a', 'b'), ('c', 'd'))
-    >>> print(protocol.privacy().headline)
-    epsilon = 2 (strict; unit: a respondent's whole record)
     """
 
     kind: ClassVar[str] = "whole view"

@@ -84,15 +84,6 @@ class Curator(SavedProtocol):
             A seed makes the noise reproducible.
         counts : str, optional
             For a frequency table: the column that says for how many respondents a row stands.
-
-        Examples
-        --------
-        >>> import ldpstats as ldp
-        >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
-        >>> people = domain.decode([[0, 0]] * 400 + [[0, 1]] * 100 + [[1, 1]] * 500)
-        >>> ldp.CentralLaplace(domain, epsilon=1.0).collect(people, rng=1)["sex", "car"].estimate.round(2)
-        array([[0.4, 0.1],
-               [0. , 0.5]])
         """
         return self._released(Records(self.domain, respondents(self.domain, frame, counts)), generator(rng))
 
@@ -104,10 +95,8 @@ class Curator(SavedProtocol):
         ----------
         population : DataFrame or array
             A data frame, or joint counts in domain order (flat or in the domain's shape).
-        rng : int or Generator, optional
-            A seed makes the draw reproducible.
-        counts : str, optional
-            As in `collect`, for a data frame.
+        rng, counts
+            As in `collect`.
         """
         numbers = generator(rng)
         return self._released(people_of(self.domain, population, numbers, counts), numbers)
@@ -160,9 +149,9 @@ class CentralLaplace(Curator):
     The paper draws continuous noise; here it is the two-sided geometric law, so that counts stay whole numbers.
     Its variance, 2 e^(-1/b) / (1 - e^(-1/b))², is practically that of the continuous law (2b²) for b ≥ 2.
 
-    This is a comparator, not for release: the noise comes from a numpy Generator, whose draws are not exact, and
-    the stated levels are those of the law that it stands for. So all results are marked as simulated, also those
-    from real records.
+    This is a comparator, not for release: the noise comes from a numpy Generator, whose draws are not exact, and the
+    stated levels are those of the law that it stands for. So all results are marked as simulated, also those from real
+    records. It is the Laplace mechanism of central (global) differential privacy, on contingency tables.
 
     Parameters
     ----------
@@ -175,10 +164,6 @@ class CentralLaplace(Curator):
     scale : {"sound", "paper"}
     groups : sequence of sequences of str, optional
         The groups whose tables are released.
-
-    Notes
-    -----
-    It is the Laplace mechanism of central (global) differential privacy, on contingency tables.
 
     Examples
     --------
@@ -241,7 +226,7 @@ class CentralGaussian(Curator):
 
     There is no ε alone that holds, so the strict level is infinite; ε is stated as nominal, with its δ. As with
     `CentralLaplace` this is a comparator and not for release: the noise comes from a numpy Generator, and results are
-    marked as simulated.
+    marked as simulated. It is the Gaussian mechanism of central (global) differential privacy, on contingency tables.
 
     Parameters
     ----------
@@ -251,10 +236,6 @@ class CentralGaussian(Curator):
     k : int
         As in `CentralLaplace`, like `groups`.
     groups : sequence of sequences of str, optional
-
-    Notes
-    -----
-    It is the Gaussian mechanism of central (global) differential privacy, on contingency tables.
 
     Examples
     --------

@@ -66,17 +66,6 @@ class Protocol(typing.Protocol):
             A seed makes a simulation.
         counts : str, optional
             For a frequency table: the column that says for how many respondents a row stands.
-
-        Examples
-        --------
-        >>> import ldpstats as ldp
-        >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
-        >>> protocol = ldp.SampledGroups(domain, epsilon=2.0)
-        >>> people = domain.decode([[0, 0]] * 400 + [[0, 1]] * 100 + [[1, 1]] * 500)
-
-        >>> protocol.collect(people, rng=3)["sex", "car"].estimate.round(2)
-        array([[ 0.42,  0.11],
-               [-0.02,  0.48]])
         """
 
     def simulate(self, population: Population, rng: Rng = None, *, counts: str | None = None) -> TableSet:
@@ -86,19 +75,8 @@ class Protocol(typing.Protocol):
         ----------
         population : DataFrame or array
             A data frame, or joint counts in domain order.
-        rng : int or Generator, optional
-            A seed makes the draw reproducible.
-        counts : str, optional
+        rng, counts
             As in `collect`.
-
-        Examples
-        --------
-        >>> import ldpstats as ldp
-        >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
-        >>> protocol = ldp.SampledGroups(domain, epsilon=2.0)
-        >>> protocol.simulate([400, 100, 0, 500], rng=1)["sex", "car"].estimate.round(2)
-        array([[0.38, 0.11],
-               [0.01, 0.5 ]])
         """
 
     def fingerprint(self) -> str:
@@ -114,13 +92,11 @@ class Protocol(typing.Protocol):
         Parameters
         ----------
         text : str
-            What the file holds.
 
         Examples
         --------
         >>> import ldpstats as ldp
         >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
-
         >>> text = ldp.RRBA(domain, epsilon=1.0, block_size=500).to_json()
         >>> ldp.Protocol.from_json(text).block_size
         500
@@ -139,7 +115,6 @@ class LocalProtocol(Protocol, typing.Protocol):
     --------
     >>> import ldpstats as ldp
     >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
-
     >>> protocol = ldp.SampledGroups(domain, epsilon=1.0)
     >>> people = domain.decode([[0, 0], [0, 1], [1, 0], [1, 1]] * 25)
     >>> sent = protocol.reports(people, rng=1)
@@ -162,12 +137,8 @@ class LocalProtocol(Protocol, typing.Protocol):
 
         Parameters
         ----------
-        frame : DataFrame
-            A row per respondent.
-        rng : int or Generator, optional
-            A seed makes a simulation.
-        counts : str, optional
-            For a frequency table: the column that says for how many respondents a row stands.
+        frame, rng, counts
+            As in `collect`.
         """
 
     def mechanism_for(self, group: str | Iterable[str]) -> Mechanism:
@@ -183,25 +154,8 @@ class LocalProtocol(Protocol, typing.Protocol):
 
         Parameters
         ----------
-        frame : DataFrame
-            A row per respondent.
-        rng : int or Generator, optional
-            A seed makes a simulation.
-        counts : str, optional
-            For a frequency table: the column that says for how many respondents a row stands.
-
-        Examples
-        --------
-        >>> import ldpstats as ldp
-        >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
-        >>> protocol = ldp.SampledGroups(domain, epsilon=2.0)
-        >>> people = domain.decode([[0, 0]] * 400 + [[0, 1]] * 100 + [[1, 1]] * 500)
-
-        >>> protocol.reports(people, rng=1)[["group", "report", "simulated"]].head(3)
-               group  report  simulated
-        0  sex × car       1       True
-        1  sex × car       0       True
-        2  sex × car       3       True
+        frame, rng, counts
+            As in `collect`.
         """
 
     def tables(self, reports: pd.DataFrame) -> TableSet:
@@ -211,17 +165,6 @@ class LocalProtocol(Protocol, typing.Protocol):
         ----------
         reports : DataFrame
             Rows that `reports` made, in any order.
-
-        Examples
-        --------
-        >>> import ldpstats as ldp
-        >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
-        >>> protocol = ldp.SampledGroups(domain, epsilon=2.0)
-        >>> people = domain.decode([[0, 0]] * 400 + [[0, 1]] * 100 + [[1, 1]] * 500)
-
-        >>> sent = protocol.reports(people, rng=1)
-        >>> protocol.tables(sent)["sex", "car"].n
-        1000
         """
 
 

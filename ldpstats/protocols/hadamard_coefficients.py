@@ -63,8 +63,6 @@ class HadamardCoefficients(AssignedQuestions):
     >>> tables = protocol.simulate(np.full(6, 7000), rng=1)
     >>> len(tables["sex", "travel"].blocks), tables["sex", "travel"].n
     (7, 42000)
-    >>> print(protocol.privacy().headline)
-    epsilon = 1 (strict; unit: a respondent's whole record)
     """
 
     kind: ClassVar[str] = "hadamard coefficients"

@@ -50,8 +50,6 @@ class SampledGroups(AssignedQuestions):
     >>> protocol = SampledGroups(domain, epsilon=1.0)
     >>> protocol.groups
     (('sex', 'age'), ('sex', 'car'), ('age', 'car'))
-    >>> protocol.privacy().epsilon
-    1.0
     """
 
     kind: ClassVar[str] = "sampled groups"

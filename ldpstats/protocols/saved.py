@@ -61,7 +61,6 @@ class SavedProtocol(Shown, Saveable, ABC):
         Parameters
         ----------
         text : str
-            What the file holds.
         """
         kind = kind_of_protocol(text)
         if kind != cls.kind:

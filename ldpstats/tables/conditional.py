@@ -55,9 +55,6 @@ class Conditional(TableResult):
     >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
     >>> tables = SampledGroups(domain, epsilon=4.0).simulate(np.array([400, 200, 100, 300]) * 100, rng=1)
     >>> found = tables["sex", "car"].conditional("car", given="sex")
-    >>> found.estimate.round(2)
-    array([[0.67, 0.33],
-           [0.25, 0.75]])
     >>> found.conf_int()[0].round(3)
     array([[0.663, 0.671],
            [0.329, 0.337]])

@@ -55,6 +55,8 @@ TableKind: TypeAlias = Literal["intervals", "mosaic", "residuals"]
 class Table(Result):
     """A contingency table estimated from privatized reports.
 
+    A contingency table is also called a cross-tabulation; of two attributes, a two-way table.
+
     Parameters
     ----------
     domain : Domain
@@ -63,7 +65,6 @@ class Table(Result):
         What reports say about these cells. Of a reconstructed table they may leave contrasts open; a table whose
         reports cannot be added up to its cells has none.
     privacy : PrivacyStatement
-        What the respondents were promised.
     method : str
         How the blocks are estimated together; see `estimated_by`. With `figures`, how these were made.
     parts : Parts
@@ -79,21 +80,12 @@ class Table(Result):
         What the respondents answered to further attributes, too, where that was kept: the covariance of tables
         whose blocks count answers of the same rows follows from it.
 
-    Notes
-    -----
-    A contingency table is also called a cross-tabulation; of two attributes, a two-way table.
-
     Examples
     --------
     >>> import ldpstats as ldp
     >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
-
     >>> tables = ldp.SampledGroups(domain, epsilon=2.0).simulate([600, 400, 400, 600], rng=1)
-    >>> table = tables["sex", "car"]
-    >>> table.estimate.round(2)
-    array([[0.32, 0.2 ],
-           [0.2 , 0.29]])
-    >>> table.to_frame().round(2)
+    >>> tables["sex", "car"].to_frame().round(2)
     unbiased  estimate  std_err  lower  upper
     sex car
     F   yes       0.32     0.02   0.28   0.35
@@ -266,7 +258,6 @@ class Table(Result):
         >>> import ldpstats as ldp
         >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
         >>> table = ldp.SampledGroups(domain, epsilon=2.0).simulate([600, 400, 400, 600], rng=1)["sex", "car"]
-
         >>> table.conf_int(alpha=0.1).round(2)[0, 1]
         array([0.17, 0.22])
         """
@@ -325,7 +316,8 @@ class Table(Result):
 
         Where a table rests on an assumption, the reports of all tables enter that join its attributes. Where they
         identify a cell the bounds differ by sampling and randomization alone; where they do not, by what they leave
-        open, however many there are.
+        open, however many there are. For attributes that were asked for one by one these are the Fréchet bounds
+        (Frechet bounds) of a cell given its margins, with the uncertainty of the margins.
 
         Parameters
         ----------
@@ -334,11 +326,6 @@ class Table(Result):
         simultaneous : bool
             Whether that is confidence in all cells at once, or in each by itself. Where a covariance is an upper
             bound, it is in all cells at once anyway.
-
-        Notes
-        -----
-        For attributes that were asked for one by one these are the Fréchet bounds (Frechet bounds) of a cell given its
-        margins, with the uncertainty of the margins.
 
         Examples
         --------
@@ -443,12 +430,8 @@ class Table(Result):
         >>> import ldpstats as ldp
         >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
         >>> table = ldp.SampledGroups(domain, epsilon=2.0).simulate([600, 400, 400, 600], rng=1)["sex", "car"]
-
         >>> table.marginal("car").estimate.round(2)
         array([0.51, 0.49])
-        >>> table.marginal("car", "sex").estimate.round(2)
-        array([[0.32, 0.2 ],
-               [0.2 , 0.29]])
         """
         kept = self.domain.project(attributes, *more)
         if set(kept.names) == set(self.attributes):
@@ -458,8 +441,7 @@ class Table(Result):
     def collapse(self, classes: Classes) -> Table:
         """Put categories together, such as empty or rare ones.
 
-        As in `marginal`, the table keeps its reports where the noise of the added-up counts is known, and is then as if
-        it had been asked for with these categories; otherwise it carries its estimate and covariance.
+        As with `marginal`, the table keeps its reports where the noise of the added-up counts is known.
 
         Parameters
         ----------
@@ -487,7 +469,8 @@ class Table(Result):
     def conditional(self, of: str | Iterable[str], given: str | Iterable[str]) -> Conditional:
         """Return the proportions of some attributes within the categories of others: P(of | given).
 
-        A wider table is first added up to these attributes, as `marginal` does.
+        A wider table is first added up to these attributes, as `marginal` does. These are the row or column percentages
+        of a contingency table, with their uncertainty.
 
         Parameters
         ----------
@@ -495,10 +478,6 @@ class Table(Result):
             The attributes whose proportions are wanted.
         given : str or sequence of str
             The attributes within whose categories they sum to one.
-
-        Notes
-        -----
-        These are the row or column percentages of a contingency table, with their uncertainty.
 
         Examples
         --------
@@ -524,8 +503,7 @@ class Table(Result):
     ) -> Crosstab:
         """Return rows by columns: shares with standard errors, totals, and adjusted residuals through the channel.
 
-        A wider table is first added up to these attributes, as `marginal` does. Categories stand in the order of the
-        domain.
+        A wider table is first added up to these attributes, as `marginal` does. The order is that of the domain.
 
         Parameters
         ----------
@@ -719,7 +697,6 @@ class Table(Result):
         >>> import ldpstats as ldp
         >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
         >>> table = ldp.SampledGroups(domain, epsilon=2.0).simulate([600, 400, 400, 600], rng=1)["sex", "car"]
-
         >>> axes = table.plot(kind="mosaic")
         >>> print(axes.get_title(loc="left"))
         car within sex

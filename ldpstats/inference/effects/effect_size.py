@@ -48,7 +48,6 @@ class Effect(Result):
     n : int
         The reports behind it.
     privacy : PrivacyStatement
-        What the respondents were promised.
     simulated : int
         How many of the reports came from a simulation.
     alpha : float
@@ -145,7 +144,6 @@ class Effect(Result):
         >>> import ldpstats as ldp
         >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
         >>> table = ldp.SampledGroups(domain, epsilon=2.0).simulate([600, 400, 400, 600], rng=1)["sex", "car"]
-
         >>> ratio = ldp.odds_ratio(table, rows=("F", "M"), columns=("yes", "no"))
         >>> [round(end, 2) for end in ratio.conf_int(alpha=0.1)]
         [1.85, 3.04]

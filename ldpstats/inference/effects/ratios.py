@@ -36,10 +36,12 @@ Part = tuple[int, int | None]
 def odds_ratio(table: Table, alpha: float = 0.05, rows: Pair = None, columns: Pair = None) -> Effect:
     """Return the odds ratio π11 π22 / (π12 π21) of two rows and two columns.
 
-    Where all reports are frequent the interval holds the ψ with (π11 π22 - ψ π12 π21)² at most z² times the variance
-    of what is squared; where some are rare, what a score test with the exact law of the reports does not reject. It
-    may have no upper end, and the former may fall into two. Where one of the four cells is not estimated above zero
-    the ratio itself is not estimable, but there is still an interval.
+    Where all reports are frequent the interval holds the ψ with (π11 π22 - ψ π12 π21)² at most z² times the variance of
+    what is squared; where some are rare, what a score test with the exact law of the reports does not reject. It may
+    have no upper end, and the former may fall into two. Where one of the four cells is not estimated above zero the
+    ratio itself is not estimable, but there is still an interval. The odds ratio (cross-product ratio) is the measure
+    of case-control studies: how many cases and how many controls are asked does not change it. The first kind of
+    interval is Fieller's.
 
     Parameters
     ----------
@@ -55,11 +57,6 @@ def odds_ratio(table: Table, alpha: float = 0.05, rows: Pair = None, columns: Pa
     -------
     Effect
         The estimate, nan where there is none, and its interval by `conf_int`.
-
-    Notes
-    -----
-    The odds ratio (cross-product ratio) is the measure of case-control studies: how many cases and how many controls
-    are asked does not change it. The first kind of interval is Fieller's.
 
     Examples
     --------
@@ -86,7 +83,8 @@ def risk_ratio(table: Table, alpha: float = 0.05, rows: Pair = None, column: Any
     """Return how many times as large a column's share is in one row as in another: (π1c / π1.) / (π2c / π2.).
 
     Where all reports are frequent the interval is Fieller's, for the quotient of π1c π2. and π2c π1., so that no
-    estimated margin is divided by; where some are rare, it is that of a score test, as for `odds_ratio`.
+    estimated margin is divided by; where some are rare, it is that of a score test, as for `odds_ratio`. It is also
+    called relative risk, or prevalence ratio.
 
     Parameters
     ----------
@@ -103,10 +101,6 @@ def risk_ratio(table: Table, alpha: float = 0.05, rows: Pair = None, column: Any
     -------
     Effect
         The estimate, nan where there is none, and its interval by `conf_int`.
-
-    Notes
-    -----
-    It is also called relative risk, or prevalence ratio.
 
     Examples
     --------
@@ -130,8 +124,9 @@ def risk_difference(table: Table, alpha: float = 0.05, rows: Pair = None, column
     """Return how much larger a column's share is in one row than in another: π1c / π1. - π2c / π2.
 
     This is (π1c π2. - π2c π1.) / (π1. π2.). Where all reports are frequent the interval is Fieller's for that quotient
-    (the plain delta method takes estimated margins for known to be far from zero); where some are rare, it is that
-    of a score test, as for `odds_ratio`.
+    (the plain delta method takes estimated margins for known to be far from zero); where some are rare, it is that of a
+    score test, as for `odds_ratio`. It is also called the difference of two proportions, the absolute risk reduction,
+    or the prevalence difference.
 
     Parameters
     ----------
@@ -142,10 +137,6 @@ def risk_difference(table: Table, alpha: float = 0.05, rows: Pair = None, column
     -------
     Effect
         The estimate, nan where there is none, and its interval by `conf_int`.
-
-    Notes
-    -----
-    It is also called the difference of two proportions, the absolute risk reduction, or the prevalence difference.
 
     Examples
     --------

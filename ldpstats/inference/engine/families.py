@@ -410,8 +410,6 @@ class LinearSubspace:
     >>> import numpy as np
     >>> from ldpstats.extend import LinearSubspace
     >>> equal = LinearSubspace.constrained(np.full(3, 1 / 3), np.array([[1, -1, 0]]))
-    >>> equal.basis.shape
-    (3, 1)
     >>> equal.frequencies(equal.nearest(np.array([0.5, 0.3, 0.2]))).round(2)
     array([0.4, 0.4, 0.2])
     """

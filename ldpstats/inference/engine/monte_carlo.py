@@ -96,7 +96,6 @@ class MonteCarlo(Saveable):
     --------
     >>> import ldpstats as ldp
     >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
-
     >>> tables = ldp.SampledGroups(domain, epsilon=1.0).simulate([30, 10, 10, 30], rng=1)
     >>> drawn = ldp.MonteCarlo(n_resamples=999, rng=1)
     >>> result = ldp.independence_test(tables["sex", "car"], pvalue=drawn)

@@ -85,7 +85,6 @@ def independence_tests(
     >>> tests = independence_tests(SampledGroups(domain, epsilon=2.0).simulate(people, rng=1))
     >>> tests
     <IndependenceTests: 1 of 3 pairs shown to be dependent at level 0.05 (Holm's method); 10,000 reports (simulated)>
-    >>> statistic, pvalue = tests["car", "sex"]
     >>> tests.significant()[["first", "second"]].to_numpy().tolist()
     [['sex', 'car']]
     """

@@ -67,7 +67,6 @@ class CollectorComparison(Result):
     left_out : tuple of str
         Tables that could not be compared, and why.
     privacy : PrivacyStatement
-        What all respondents were promised.
     simulated : int
         How many of all reports are simulated.
 

@@ -101,14 +101,10 @@ def _adjusted(compared: Sequence[_ComparedTable]) -> list[CollectorTest]:
 def merge(sets: Sequence[TableSet], names: Sequence[str] | None = None) -> TableSet:
     """Return the tables of all collectors' reports together, which say so where one collector's counts differ.
 
-    They are the sum of the sets; the comparison stands among its `checks`.
-
     Parameters
     ----------
-    sets : sequence of TableSet
-        Those of different collectors: over the same domain, and of different respondents.
-    names : sequence of str, optional
-        What the collectors are called; by default "1", "2" and so on.
+    sets, names
+        As in `compare_collectors`.
 
     Returns
     -------

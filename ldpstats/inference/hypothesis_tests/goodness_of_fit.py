@@ -21,6 +21,8 @@ def goodness_of_fit_test(
 ) -> HypothesisResult:
     """Test whether the cells of a table have given frequencies in the population.
 
+    Without noise the score is Pearson's chi-squared (chi-square) statistic for given probabilities.
+
     Parameters
     ----------
     table : Table
@@ -32,12 +34,7 @@ def goodness_of_fit_test(
 
     Returns
     -------
-    HypothesisResult
-        Of a χ² (chi-squared) test; it unpacks to (statistic, pvalue).
-
-    Notes
-    -----
-    Without noise the score is Pearson's chi-squared (chi-square) statistic for given probabilities.
+    HypothesisResult of a χ² (chi-squared) test; it unpacks to (statistic, pvalue)
 
     Examples
     --------

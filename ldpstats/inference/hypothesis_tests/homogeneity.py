@@ -34,7 +34,7 @@ def homogeneity_test(
 
     Each group has a table of its own, from reports of its own through any noise. (Where the group is itself one of the
     attributes that are asked for, test independence of it.) Without noise it is the classical χ² test of the groups by
-    the cells.
+    the cells. It is the chi-squared (chi-square) test of homogeneity of several samples.
 
     Parameters
     ----------
@@ -45,12 +45,7 @@ def homogeneity_test(
 
     Returns
     -------
-    HypothesisResult
-        Of a χ² (chi-squared) test; it unpacks to (statistic, pvalue).
-
-    Notes
-    -----
-    It is the chi-squared (chi-square) test of homogeneity of several samples.
+    HypothesisResult of a χ² (chi-squared) test; it unpacks to (statistic, pvalue)
 
     Examples
     --------

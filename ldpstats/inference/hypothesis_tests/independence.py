@@ -19,6 +19,9 @@ from ldpstats.tables import Table, checked_table
 def independence_test(table: Table, method: Method = "auto", pvalue: PValue = "auto") -> HypothesisResult:
     """Test whether the attributes of a table are independent in the population: of more than two, mutually.
 
+    Without noise "score" and "wald" of a two-way contingency table are Pearson's chi-squared (chi-square, χ²)
+    statistic, and "lr" is the G statistic.
+
     Parameters
     ----------
     table : Table
@@ -43,11 +46,6 @@ def independence_test(table: Table, method: Method = "auto", pvalue: PValue = "a
     -------
     HypothesisResult
         For two attributes with Cramér's V and the power against it.
-
-    Notes
-    -----
-    Without noise "score" and "wald" of a two-way contingency table are Pearson's chi-squared (chi-square, χ²)
-    statistic, and "lr" is the G statistic.
 
     Examples
     --------
@@ -82,8 +80,7 @@ def joint_independence_test(
 
     Returns
     -------
-    HypothesisResult
-        Of a χ² (chi-squared) test; it unpacks to (statistic, pvalue).
+    HypothesisResult of a χ² (chi-squared) test; it unpacks to (statistic, pvalue)
 
     Examples
     --------
@@ -116,6 +113,8 @@ def conditional_independence_test(
 ) -> HypothesisResult:
     """Test whether some attributes are independent of others wherever the given ones are the same.
 
+    It asks for no association in any stratum: each category of the given attributes is a contingency table of its own.
+
     Parameters
     ----------
     table : Table
@@ -127,12 +126,7 @@ def conditional_independence_test(
 
     Returns
     -------
-    HypothesisResult
-        Of a χ² (chi-squared) test; it unpacks to (statistic, pvalue).
-
-    Notes
-    -----
-    It asks for no association in any stratum: each category of the given attributes is a contingency table of its own.
+    HypothesisResult of a χ² (chi-squared) test; it unpacks to (statistic, pvalue)
 
     Examples
     --------

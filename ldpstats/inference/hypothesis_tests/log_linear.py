@@ -39,6 +39,8 @@ def log_linear_model(
 ) -> LogLinearFit:
     """Fit a hierarchical log-linear model to a table.
 
+    Loglinear models of contingency tables without noise are those of `loglin` and `MASS::loglm` in R.
+
     Parameters
     ----------
     table : Table
@@ -55,10 +57,6 @@ def log_linear_model(
     LogLinearFit
         What the model expects stands in `expected`. `test` asks whether it fits, `compared_with` whether a larger
         model fits better.
-
-    Notes
-    -----
-    Loglinear models of contingency tables without noise are those of `loglin` and `MASS::loglm` in R.
 
     Examples
     --------
@@ -80,6 +78,7 @@ def no_three_way_interaction_test(table: Table, method: Method = "auto", pvalue:
     """Test whether each two of three attributes are associated in the same way, whatever the third is.
 
     The odds ratios of any two attributes are then the same in all categories of the third (homogeneous association).
+    For 2-by-2 tables in several strata it asks what the test of Breslow and Day does: are the odds ratios homogeneous?
 
     Parameters
     ----------
@@ -90,12 +89,7 @@ def no_three_way_interaction_test(table: Table, method: Method = "auto", pvalue:
 
     Returns
     -------
-    HypothesisResult
-        Of a χ² (chi-squared) test; it unpacks to (statistic, pvalue).
-
-    Notes
-    -----
-    For 2-by-2 tables in several strata it asks what the test of Breslow and Day does: are the odds ratios homogeneous?
+    HypothesisResult of a χ² (chi-squared) test; it unpacks to (statistic, pvalue)
 
     Examples
     --------
@@ -135,9 +129,6 @@ class LogLinearFit(Result):
     >>> fit = ldp.log_linear_model(tables["a", "b", "c"], "a*b + b*c")
     >>> fit.formula, fit.converged
     ('a*b + b*c', True)
-    >>> fit.expected.sum(axis=2).round(2)
-    array([[0.38, 0.12],
-           [0.13, 0.36]])
     """
 
     table: Table

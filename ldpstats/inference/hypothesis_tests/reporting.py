@@ -44,8 +44,7 @@ def null_model_test(
 
     Returns
     -------
-    HypothesisResult
-        Of a χ² (chi-squared) test; it unpacks to (statistic, pvalue).
+    HypothesisResult of a χ² (chi-squared) test; it unpacks to (statistic, pvalue)
 
     Examples
     --------

@@ -61,7 +61,6 @@ class Hypothesis(Result):
     --------
     >>> import ldpstats as ldp
     >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
-
     >>> tables = ldp.SampledGroups(domain, epsilon=2.0).simulate([600, 400, 400, 600], rng=1)
     >>> about = ldp.independence_test(tables["sex", "car"]).about
     >>> about.statement, about.otherwise
@@ -99,7 +98,6 @@ class HypothesisResult(Result):
     about : Hypothesis
         What was tested, in words.
     attributes : tuple of str
-        The attributes of the table.
     statistic, pvalue, df
         The test statistic, its p-value, and the degrees of freedom of its χ² reference.
     method, pvalue_source : str
@@ -116,26 +114,21 @@ class HypothesisResult(Result):
         Whether that fit converged. Where noise drowns the margins it may not; the statistic allows for
         that, and the test is then conservative.
     table : Table
-        What was tested.
     sensitivity : Sensitivity
         What the reports tell about deviations from the hypothesis, from which power follows.
     n, simulated : int
         The reports behind it, and how many of them came from a simulation.
     privacy : PrivacyStatement
-        What the respondents were promised.
 
     Examples
     --------
     >>> import ldpstats as ldp
     >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
-
     >>> tables = ldp.SampledGroups(domain, epsilon=2.0).simulate([600, 400, 400, 600], rng=1)
     >>> result = ldp.independence_test(tables["sex", "car"])
     >>> statistic, pvalue = result
     >>> result.df, round(statistic, 1), pvalue < 0.001, result.verdict(alpha=0.01)
     (1, 33.6, True, 'dependent')
-    >>> result.effect
-    <Association: Cramér's V of sex and car = 0.2077; 95 % interval from 0.1401 to 0.2815 (simulated)>
     >>> {size: round(power, 2) for size, power in result.power.items()}
     {0.1: 0.78, 0.3: 1.0}
     """

@@ -26,8 +26,7 @@ def symmetry_test(table: Table, method: Method = "auto", pvalue: PValue = "auto"
 
     Returns
     -------
-    HypothesisResult
-        Of a χ² (chi-squared) test; it unpacks to (statistic, pvalue).
+    HypothesisResult of a χ² (chi-squared) test; it unpacks to (statistic, pvalue)
 
     Examples
     --------
@@ -66,8 +65,7 @@ def marginal_homogeneity_test(table: Table, method: Method = "auto", pvalue: PVa
 
     Returns
     -------
-    HypothesisResult
-        Of a χ² (chi-squared) test; it unpacks to (statistic, pvalue).
+    HypothesisResult of a χ² (chi-squared) test; it unpacks to (statistic, pvalue)
 
     Examples
     --------

@@ -47,8 +47,7 @@ def trend_test(
 
     Returns
     -------
-    HypothesisResult
-        Of a χ² (chi-squared) test; it unpacks to (statistic, pvalue).
+    HypothesisResult of a χ² (chi-squared) test; it unpacks to (statistic, pvalue)
 
     Examples
     --------

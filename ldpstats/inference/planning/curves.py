@@ -65,10 +65,6 @@ class PowerCurve(Result):
     1       grr      1.0  5000   0.57
     2       grr      2.0  1000   0.49
     3       grr      2.0  5000   0.99
-    >>> print(curve.plot().get_title(loc="left"))
-    Power to find a dependence of V = 0.1 in a 2x2 table, level 0.05
-    Assumed: equally frequent categories. The power is an approximation, averaged
-    over directions.
     """
 
     _in_dict = "title alpha assumed power=table"

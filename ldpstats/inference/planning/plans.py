@@ -257,6 +257,8 @@ def plan(
 ) -> Plan:
     """Say which mechanism finds an effect, and one of these from the other two: respondents, level, power.
 
+    This is the power analysis (sample size calculation) of a survey whose answers are randomized.
+
     Parameters
     ----------
     mechanism : str or sequence of str, optional
@@ -295,10 +297,6 @@ def plan(
     -------
     Plan
         Of mechanisms that do equally well, the one with the shorter reports comes first.
-
-    Notes
-    -----
-    This is the power analysis (sample size calculation) of a survey whose answers are randomized.
 
     Examples
     --------

@@ -120,6 +120,8 @@ def sample_size(
 ) -> int:
     """Return the least number of reports with which a test has this power.
 
+    This is the sample size of a power analysis, for a chi-squared test on privatized answers.
+
     Parameters
     ----------
     mechanism, shape, epsilon, effect, mutual_information, alpha, margins, direction, conditional
@@ -131,17 +133,11 @@ def sample_size(
     -------
     int
 
-    Notes
-    -----
-    As a power analysis: the sample size for a chi-squared test on privatized answers.
-
     Examples
     --------
     >>> from ldpstats import sample_size
     >>> sample_size("grr", (2, 2), epsilon=1.0)
     8693
-    >>> sample_size("grr", (2, 2), epsilon=1.0, margins=[[0.7, 0.3], [0.6, 0.4]])
-    11675
     """
     sides, target = shape_for(mechanism, shape), target_power(power, significance(alpha))
     hypothesis, size = hypothesis_of(sides, effect, mutual_information, margins, direction, conditional)

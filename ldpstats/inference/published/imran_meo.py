@@ -77,8 +77,7 @@ def two_step_test(
     many there are. `independence_test` does without both.
 
     In RRBA the drawn tables keep the fakes that were sent. With "two blocks" the last fakes were made of the last
-    block but one; drawing the two independently ignores that. A redraw of the whole collection is
-    `RRBA.simulate`.
+    block but one; drawing the two independently ignores that. `RRBA.simulate` redraws the whole collection.
 
     Examples
     --------

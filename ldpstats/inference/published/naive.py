@@ -22,6 +22,10 @@ NaiveCounts: TypeAlias = Literal["reports", "debiased"]
 def naive_test(table: Table, on: NaiveCounts = "reports", alpha: float = 0.05) -> PublishedResult:
     """Test independence by the classical χ², as if there were no noise: this is INVALID, and shows why.
 
+    Reports have other margins and dependences than the answers: fakes that are uniform over the cells of a table with
+    uneven margins are dependent themselves. Debiased counts scatter far more than counts do. Measured type I errors
+    reach 1 for both.
+
     Parameters
     ----------
     table : Table
@@ -36,12 +40,6 @@ def naive_test(table: Table, on: NaiveCounts = "reports", alpha: float = 0.05) -
     -------
     PublishedResult
         With `rejected`, the decision, which is not to be trusted.
-
-    Notes
-    -----
-    Reports have other margins and dependences than the answers: fakes that are uniform over the cells of a table
-    with uneven margins are dependent themselves. Debiased counts scatter far more than counts do. Measured type I
-    errors reach 1 for both.
 
     Examples
     --------

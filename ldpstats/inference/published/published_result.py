@@ -27,20 +27,17 @@ from ldpstats.tables import Table, checked_table
 class PublishedResult(Result):
     """The outcome of a published test; it unpacks to (statistic, pvalue).
 
-    The decision is `rejected`, and a rule of thumb may make it differ from what the p-value says.
-
     Parameters
     ----------
     name : str
         Whose test it is.
     attributes : tuple of str
-        The attributes of the table.
     statistic, pvalue, threshold : float
         The χ² statistic, its p-value, and the value that it must exceed.
     alpha : float
         The level of the decision.
     rejected : bool
-        The decision, rule of thumb included.
+        The decision; a rule of thumb may make it differ from what the p-value says.
     rule : str
         Which rule of thumb was in force.
     small_cells : int
@@ -56,17 +53,14 @@ class PublishedResult(Result):
     expected : array
         The table's frequencies as fitted under independence.
     table : Table
-        What was tested.
     n, simulated : int
         The reports behind it, and how many of them came from a simulation.
     privacy : PrivacyStatement
-        What the respondents were promised.
 
     Examples
     --------
     >>> import ldpstats as ldp
     >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
-
     >>> tables = ldp.SampledGroups(domain, epsilon=2.0).simulate([600, 400, 400, 600], rng=1)
     >>> statistic, pvalue = ldp.published.two_step_test(tables["sex", "car"], n_resamples=99, rng=1)
     >>> result = ldp.published.naive_test(tables["sex", "car"])

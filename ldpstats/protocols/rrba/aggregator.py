@@ -203,7 +203,6 @@ class Aggregator(Owned, Saveable):
         Parameters
         ----------
         text : str
-            What the file holds.
         """
         return opened(text, _FORMAT, _VERSION, cls._read)
 

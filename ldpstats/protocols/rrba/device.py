@@ -180,7 +180,6 @@ class Client(Owned, Saveable):
         Parameters
         ----------
         text : str
-            What the file holds.
         """
         return opened(text, *_SAVED, cls._read)
 

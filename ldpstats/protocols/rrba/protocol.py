@@ -74,6 +74,11 @@ class RRBA(SavedProtocol):
     smaller than uniform ones. At an equal strict ε they never do: any channel of truth or fake is randomized response
     over all cells (GRR) at that level, followed by further noise. `SampledGroups` is then the better choice.
 
+    `update="client"` takes off the counts of all respondents the fakes that each of them was sent. Version 1 as printed
+    (Algorithm 1 with Eq. 4) takes off n times those of the last T. That multiplies the error of T by about -(1 - p) / p
+    with every answer, and for p below .5 does not converge: for four cells of 40, 30, 20 and 10 % the simulated ℓ1
+    error of T after 6,000 answers is still about 1 at p = .221, .3 and .4; here it is .07, .05 and .04.
+
     Parameters
     ----------
     domain : Domain
@@ -94,7 +99,7 @@ class RRBA(SavedProtocol):
         Whether a respondent answers one group, or all the groups of a view (then epsilon is shared equally).
     update : {"block", "client"}
         Whether T follows from the last full block, or after every respondent from all reports so far, which is the
-        first version of the paper's protocol but for one point (see the notes). The T that a respondent is sent
+        first version of the paper's protocol but for one point (see above). The T that a respondent is sent
         shows what those before her reported, the more plainly the smaller the blocks are.
     groups : sequence of sequences of str, optional
         The groups to ask for; they are packed into few views.
@@ -102,13 +107,6 @@ class RRBA(SavedProtocol):
         The views, if they are decided already.
     outside : {"refuse", "random"}
         As in `SampledGroups`; `client` keeps to it, too.
-
-    Notes
-    -----
-    `update="client"` takes off the counts of all respondents the fakes that each of them was sent. Version 1 as printed
-    (Algorithm 1 with Eq. 4) takes off n times those of the last T. That multiplies the error of T by about -(1 - p) / p
-    with every answer, and for p below .5 does not converge: for four cells of 40, 30, 20 and 10 % the simulated ℓ1
-    error of T after 6,000 answers is still about 1 at p = .221, .3 and .4; here it is .07, .05 and .04.
 
     Examples
     --------
@@ -250,14 +248,10 @@ class RRBA(SavedProtocol):
     def client(self, record: Mapping[str, Category], limit: float) -> Client:
         """Return a respondent's device, which answers the queries of this protocol and no others.
 
-        See `rrba.Client` for her `record` and her `limit`.
-
         Parameters
         ----------
-        record : mapping of str to category
-            Her true answers, by attribute.
-        limit : float
-            The largest strict ε of her whole record that she will spend in all.
+        record, limit
+            Her true answers, and the largest strict ε that she will spend in all, as in `rrba.Client`.
 
         Examples
         --------
@@ -273,15 +267,12 @@ class RRBA(SavedProtocol):
     def aggregator(self, journal: str | Path | None = None, rng: Rng = None) -> Aggregator:
         """Return the collecting side; with a journal it can be killed, and goes on where the journal ends.
 
-        The journal is a new file, or that of this very protocol; any other one is refused and stays as it is.
-        With `rng` the unit that is asked first is reproducible; what clients draw is their own.
-
         Parameters
         ----------
         journal : str or path, optional
-            The file that every step is written to.
+            A new file for every step, or that of this very protocol; any other one is refused and stays as it is.
         rng : int or Generator, optional
-            A seed for the first unit.
+            Makes the unit that is asked first reproducible; what clients draw is their own.
         """
         first = int(client_draws(rng).uniform(len(self._units), 1)[0])
         return Aggregator(self, first, journal)
@@ -295,10 +286,8 @@ class RRBA(SavedProtocol):
         frame : DataFrame
             A row per respondent. Every partition of a Dask data frame is a collection of its own, which begins with
             its own first blocks: it is asked and counted by the workers, and only the counts come back.
-        rng : int or Generator, optional
-            A seed makes a simulation. That of a Dask data frame depends on its partitions, but not on the workers.
-        counts : str, optional
-            For a frequency table: the column that says for how many respondents a row stands.
+        rng, counts
+            As in `SampledGroups.collect`.
         method : str
             How the tables are estimated, as in `Table.estimated_by`.
 
@@ -308,7 +297,6 @@ class RRBA(SavedProtocol):
         >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
         >>> protocol = ldp.RRBA(domain, epsilon=2.0, block_size=250)
         >>> people = domain.decode([[0, 0]] * 400 + [[0, 1]] * 100 + [[1, 1]] * 500)
-
         >>> protocol.collect(people, rng=3)["sex", "car"].estimate.round(2)
         array([[0.41, 0.07],
                [0.  , 0.51]])
@@ -334,7 +322,7 @@ class RRBA(SavedProtocol):
             A data frame, or joint counts in domain order (flat or in the domain's shape).
         rng : int or Generator, optional
             A seed makes the draw reproducible.
-        counts, method : str, optional
+        counts, method
             As in `collect`.
 
         Examples
@@ -366,12 +354,8 @@ class RRBA(SavedProtocol):
 
         Parameters
         ----------
-        frame : DataFrame
-            A row per respondent.
-        rng : int or Generator, optional
-            A seed makes a simulation, and the rows say so.
-        counts : str, optional
-            As in `collect`.
+        frame, rng, counts
+            As in `collect`; a seed makes a simulation, and the rows say so.
 
         Examples
         --------
@@ -379,7 +363,6 @@ class RRBA(SavedProtocol):
         >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
         >>> protocol = ldp.RRBA(domain, epsilon=2.0, block_size=250)
         >>> people = domain.decode([[0, 0]] * 400 + [[0, 1]] * 100 + [[1, 1]] * 500)
-
         >>> protocol.reports(people, rng=1)[["group", "block", "report"]].head(3)
                group  block  report
         0  sex × car      0       2
@@ -412,11 +395,7 @@ class RRBA(SavedProtocol):
 
         Parameters
         ----------
-        frame : DataFrame
-            A row per respondent.
-        rng : int or Generator, optional
-            As in `reports`.
-        counts : str, optional
+        frame, rng, counts
             As in `collect`.
         """
         source, series = None if rng is None else generator(rng), self.series()
@@ -440,17 +419,6 @@ class RRBA(SavedProtocol):
             Rows that `reports` made, in any order.
         method : str
             How the tables are estimated, as in `Table.estimated_by`.
-
-        Examples
-        --------
-        >>> import ldpstats as ldp
-        >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
-        >>> protocol = ldp.RRBA(domain, epsilon=2.0, block_size=250)
-        >>> people = domain.decode([[0, 0]] * 400 + [[0, 1]] * 100 + [[1, 1]] * 500)
-
-        >>> sent = protocol.reports(people, rng=1)
-        >>> [block.n for block in protocol.tables(sent)["sex", "car"].blocks]
-        [250, 250, 250, 250]
         """
         counting = self.counting(method)
         take_frame(counting, reports, self.fingerprint(), self.sent_rows)

@@ -72,8 +72,6 @@ class Query:
     >>> query = ldp.RRBA(domain, epsilon=1.0).aggregator().query()
     >>> query.number, query.block, round(query.strict_epsilon(), 6)
     (0, 0, 1.0)
-    >>> query.groups[0].domain.names, ldp.rrba.Query.from_json(query.to_json()).number
-    (('sex', 'car'), 0)
     """
 
     protocol: str
@@ -117,7 +115,6 @@ class Query:
         Parameters
         ----------
         text : str
-            What the file holds.
         """
         try:
             refuse_oversized(text, "a query")
@@ -164,8 +161,6 @@ class Answer:
     >>> answer = respondent.answer(protocol.aggregator().query(), rng=1)
     >>> answer.cells, answer.simulated
     ((3,), True)
-    >>> ldp.rrba.Answer.from_json(answer.to_json()) == answer
-    True
     """
 
     protocol: str
@@ -199,7 +194,6 @@ class Answer:
         Parameters
         ----------
         text : str
-            What the file holds.
         """
         try:
             return cls.from_dict(_without_head(read_json(text), _ANSWER_HEAD))

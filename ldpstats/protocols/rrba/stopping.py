@@ -69,9 +69,6 @@ class Convergence(Result):
     >>> found = convergence(tables["sex", "car"])
     >>> found.stopped_at, found.stays_from
     (3, 3)
-    >>> found.estimate.round(2)
-    array([[0.44, 0.4 ],
-           [0.14, 0.01]])
     """
 
     table: Table
