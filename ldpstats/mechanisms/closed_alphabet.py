@@ -28,11 +28,16 @@ class ORR(CohortAnswers):
 
     Parameters
     ----------
-    k : int, the number of values
-    epsilon : float, the level of a report: no value makes it more than e^ε times as likely as another one does
-    symbols : int, optional, how many different reports there are in a cohort
-    cohorts : int, optional, into how many groups respondents fall by chance, each with a permutation of its own
-    seed : int, what the permutations follow from; it is public
+    k : int
+        The number of values.
+    epsilon : float
+        The level of a report: no value makes it more than e^ε times as likely as another one does.
+    symbols : int, optional
+        How many different reports there are in a cohort.
+    cohorts : int, optional
+        Into how many groups respondents fall by chance, each with a permutation of its own.
+    seed : int
+        What the permutations follow from; it is public.
 
     Examples
     --------
@@ -74,12 +79,18 @@ class ORAPPOR(CohortBits):
 
     Parameters
     ----------
-    k : int, the number of values
-    epsilon : float, the level of a report: no value makes it more than e^ε times as likely as another one does
-    bits : int, optional, the length of a filter
-    hashes : int, the number of places that a value sets in it, at most
-    cohorts : int, optional, into how many groups respondents fall by chance, each with a permutation of its own
-    seed : int, what the permutations follow from; it is public
+    k : int
+        The number of values.
+    epsilon : float
+        The level of a report: no value makes it more than e^ε times as likely as another one does.
+    bits : int, optional
+        The length of a filter.
+    hashes : int
+        The number of places that a value sets in it, at most.
+    cohorts : int, optional
+        Into how many groups respondents fall by chance, each with a permutation of its own.
+    seed : int
+        What the permutations follow from; it is public.
 
     Examples
     --------

@@ -38,9 +38,12 @@ class DBitFlip(Mechanism):
 
     Parameters
     ----------
-    k : int, the number of values
-    epsilon : float, the level of a report: no value makes it more than e^ε times as likely as another one does
-    d : int, optional, the number of bits that a report reveals
+    k : int
+        The number of values.
+    epsilon : float
+        The level of a report: no value makes it more than e^ε times as likely as another one does.
+    d : int, optional
+        The number of bits that a report reveals.
 
     Examples
     --------
@@ -167,9 +170,12 @@ class DBitFlipPM(Longitudinal):
 
     Parameters
     ----------
-    k : int, the number of values
-    epsilon : float, the level of all reports about one value, however many
-    d : int, optional, the number of values that a respondent answers for; as in `DBitFlip`
+    k : int
+        The number of values.
+    epsilon : float
+        The level of all reports about one value, however many.
+    d : int, optional
+        The number of values that a respondent answers for; as in `DBitFlip`.
 
     Examples
     --------

@@ -62,8 +62,10 @@ class GRR(SymbolResponse):
 
     Parameters
     ----------
-    k : int, the number of values
-    epsilon : float, the level of a report: no value makes it more than e^ε times as likely as another one does
+    k : int
+        The number of values.
+    epsilon : float
+        The level of a report: no value makes it more than e^ε times as likely as another one does.
 
     Examples
     --------
@@ -101,8 +103,10 @@ class RR(SymbolResponse):
 
     Parameters
     ----------
-    k : int, 2 (yes or no)
-    epsilon : float, the level of a report: no answer makes it more than e^ε times as likely as the other one does
+    k : int
+        2 (yes or no).
+    epsilon : float
+        The level of a report: no answer makes it more than e^ε times as likely as the other one does.
 
     Examples
     --------

@@ -38,9 +38,12 @@ class HR(Mechanism):
 
     Parameters
     ----------
-    k : int, the number of values
-    epsilon : float, the level of a report: no value makes it more than e^ε times as likely as another one does
-    blocks : int, optional, the number of blocks of outputs
+    k : int
+        The number of values.
+    epsilon : float
+        The level of a report: no value makes it more than e^ε times as likely as another one does.
+    blocks : int, optional
+        The number of blocks of outputs.
 
     Examples
     --------
@@ -134,8 +137,10 @@ class HRR(SymbolResponse):
 
     Parameters
     ----------
-    k : int, the number of values
-    epsilon : float, the level of a report: no value makes it more than e^ε times as likely as another one does
+    k : int
+        The number of values.
+    epsilon : float
+        The level of a report: no value makes it more than e^ε times as likely as another one does.
 
     Examples
     --------

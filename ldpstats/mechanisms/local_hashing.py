@@ -99,9 +99,12 @@ class LH(LocalHashing):
 
     Parameters
     ----------
-    k : int, the number of values
-    epsilon : float, the level of a report: no value makes it more than e^ε times as likely as another one does
-    symbols : int, optional, how many symbols values are hashed to
+    k : int
+        The number of values.
+    epsilon : float
+        The level of a report: no value makes it more than e^ε times as likely as another one does.
+    symbols : int, optional
+        How many symbols values are hashed to.
 
     Examples
     --------
@@ -134,8 +137,10 @@ class BLH(LocalHashing):
 
     Parameters
     ----------
-    k : int, the number of values
-    epsilon : float, the level of a report: no value makes it more than e^ε times as likely as another one does
+    k : int
+        The number of values.
+    epsilon : float
+        The level of a report: no value makes it more than e^ε times as likely as another one does.
 
     Examples
     --------
@@ -167,8 +172,10 @@ class OLH(LocalHashing):
 
     Parameters
     ----------
-    k : int, the number of values
-    epsilon : float, the level of a report: no value makes it more than e^ε times as likely as another one does
+    k : int
+        The number of values.
+    epsilon : float
+        The level of a report: no value makes it more than e^ε times as likely as another one does.
 
     Examples
     --------

@@ -292,9 +292,12 @@ class LGRR(TwoRounds[GRR, ResponseTwice]):
 
     Parameters
     ----------
-    k : int, the number of values
-    epsilon : float, the level of all reports about one value, however many: that of the permanent answer
-    first_epsilon : float, optional, the level of a single report, below `epsilon`; half of that by default
+    k : int
+        The number of values.
+    epsilon : float
+        The level of all reports about one value, however many: that of the permanent answer.
+    first_epsilon : float, optional
+        The level of a single report, below `epsilon`; half of that by default.
 
     Examples
     --------
@@ -323,9 +326,12 @@ class LBLH(TwoRounds[BLH, ResponseTwice]):
 
     Parameters
     ----------
-    k : int, the number of values
-    epsilon : float, the level of all reports about one value, however many: that of the permanent answer
-    first_epsilon : float, optional, the level of a single report, below `epsilon`; half of that by default
+    k : int
+        The number of values.
+    epsilon : float
+        The level of all reports about one value, however many: that of the permanent answer.
+    first_epsilon : float, optional
+        The level of a single report, below `epsilon`; half of that by default.
 
     Examples
     --------
@@ -353,9 +359,12 @@ class LOLH(TwoRounds[LH, ResponseTwice]):
 
     Parameters
     ----------
-    k : int, the number of values
-    epsilon : float, the level of all reports about one value, however many: that of the permanent answer
-    first_epsilon : float, optional, the level of a single report, below `epsilon`; half of that by default
+    k : int
+        The number of values.
+    epsilon : float
+        The level of all reports about one value, however many: that of the permanent answer.
+    first_epsilon : float, optional
+        The level of a single report, below `epsilon`; half of that by default.
 
     Examples
     --------
@@ -387,9 +396,12 @@ class LSUE(TwoRounds[SUE, BitTwice]):
 
     Parameters
     ----------
-    k : int, the number of values
-    epsilon : float, the level of all reports about one value, however many: that of the permanent answer
-    first_epsilon : float, optional, the level of a single report, below `epsilon`; half of that by default
+    k : int
+        The number of values.
+    epsilon : float
+        The level of all reports about one value, however many: that of the permanent answer.
+    first_epsilon : float, optional
+        The level of a single report, below `epsilon`; half of that by default.
 
     Examples
     --------
@@ -416,9 +428,12 @@ class LOSUE(TwoRounds[OUE, BitTwice]):
 
     Parameters
     ----------
-    k : int, the number of values
-    epsilon : float, the level of all reports about one value, however many: that of the permanent answer
-    first_epsilon : float, optional, the level of a single report, below `epsilon`; half of that by default
+    k : int
+        The number of values.
+    epsilon : float
+        The level of all reports about one value, however many: that of the permanent answer.
+    first_epsilon : float, optional
+        The level of a single report, below `epsilon`; half of that by default.
 
     Examples
     --------
@@ -447,9 +462,12 @@ class LOUE(TwoRounds[OUE, BitTwice]):
 
     Parameters
     ----------
-    k : int, the number of values
-    epsilon : float, the level of all reports about one value, however many: that of the permanent answer
-    first_epsilon : float, optional, the level of a single report, below `epsilon`; half of that by default
+    k : int
+        The number of values.
+    epsilon : float
+        The level of all reports about one value, however many: that of the permanent answer.
+    first_epsilon : float, optional
+        The level of a single report, below `epsilon`; half of that by default.
 
     Examples
     --------
@@ -478,9 +496,12 @@ class LSOUE(TwoRounds[SUE, BitTwice]):
 
     Parameters
     ----------
-    k : int, the number of values
-    epsilon : float, the level of all reports about one value, however many: that of the permanent answer
-    first_epsilon : float, optional, the level of a single report, below `epsilon`; half of that by default
+    k : int
+        The number of values.
+    epsilon : float
+        The level of all reports about one value, however many: that of the permanent answer.
+    first_epsilon : float, optional
+        The level of a single report, below `epsilon`; half of that by default.
 
     Examples
     --------
@@ -507,11 +528,16 @@ class LUE(TwoRounds[UE, BitTwice]):
 
     Parameters
     ----------
-    k : int, the number of values
-    epsilon : float, the level of all reports about one value, however many: that of the permanent answer
-    keep : float, the probability that the permanent answer has the true bit set
-    first_epsilon : float, optional, the level of a single report, below `epsilon`; half of that by default
-    show : float, the probability that a report has a bit set that the permanent answer has
+    k : int
+        The number of values.
+    epsilon : float
+        The level of all reports about one value, however many: that of the permanent answer.
+    keep : float
+        The probability that the permanent answer has the true bit set.
+    first_epsilon : float, optional
+        The level of a single report, below `epsilon`; half of that by default.
+    show : float
+        The probability that a report has a bit set that the permanent answer has.
 
     Examples
     --------
@@ -550,7 +576,8 @@ class LUE(TwoRounds[UE, BitTwice]):
 
         Parameters
         ----------
-        k : int, the number of values
+        k : int
+            The number of values.
         f : float
             How often the permanent round replaces a bit by a fair coin.
         p, q : float

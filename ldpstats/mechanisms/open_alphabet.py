@@ -183,10 +183,14 @@ class OpenRR(OpenAlphabet):
 
     Parameters
     ----------
-    epsilon : float, the level of a report: no string makes it more than e^ε times as likely as another one does
-    symbols : int, optional, how many symbols strings are hashed to
-    cohorts : int, optional, into how many groups respondents fall by chance, each with hash functions of its own
-    seed : int, what the hash functions follow from; it is public
+    epsilon : float
+        The level of a report: no string makes it more than e^ε times as likely as another one does.
+    symbols : int, optional
+        How many symbols strings are hashed to.
+    cohorts : int, optional
+        Into how many groups respondents fall by chance, each with hash functions of its own.
+    seed : int
+        What the hash functions follow from; it is public.
 
     Examples
     --------
@@ -243,11 +247,16 @@ class OpenRAPPOR(OpenAlphabet):
 
     Parameters
     ----------
-    epsilon : float, the level of a report: no string makes it more than e^ε times as likely as another one does
-    bits : int, the length of the Bloom filter
-    hashes : int, the number of hash functions, and so of the bits that a string sets at most
-    cohorts : int, optional, into how many groups respondents fall by chance, each with hash functions of its own
-    seed : int, what the hash functions follow from; it is public
+    epsilon : float
+        The level of a report: no string makes it more than e^ε times as likely as another one does.
+    bits : int
+        The length of the Bloom filter.
+    hashes : int
+        The number of hash functions, and so of the bits that a string sets at most.
+    cohorts : int, optional
+        Into how many groups respondents fall by chance, each with hash functions of its own.
+    seed : int
+        What the hash functions follow from; it is public.
 
     Examples
     --------

@@ -37,10 +37,14 @@ class SHist(CohortAnswers):
 
     Parameters
     ----------
-    k : int, the number of values
-    epsilon : float, the level of a report: no value makes it more than e^ε times as likely as another one does
-    rows : int, optional, the rows of the matrix
-    seed : int, what the matrix follows from; it is public
+    k : int
+        The number of values.
+    epsilon : float
+        The level of a report: no value makes it more than e^ε times as likely as another one does.
+    rows : int, optional
+        The rows of the matrix.
+    seed : int
+        What the matrix follows from; it is public.
 
     Examples
     --------

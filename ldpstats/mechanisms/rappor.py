@@ -25,12 +25,18 @@ class RAPPOR(CohortBits):
 
     Parameters
     ----------
-    k : int, the number of values
-    epsilon : float, the level of a report: no value makes it more than e^ε times as likely as another one does
-    bits : int, optional, the length of the Bloom filter
-    hashes : int, the number of hash functions, and so of the bits that a value sets at most
-    cohorts : int, optional, into how many groups respondents fall by chance, each with hash functions of its own
-    seed : int, what the hash functions follow from; it is public
+    k : int
+        The number of values.
+    epsilon : float
+        The level of a report: no value makes it more than e^ε times as likely as another one does.
+    bits : int, optional
+        The length of the Bloom filter.
+    hashes : int
+        The number of hash functions, and so of the bits that a value sets at most.
+    cohorts : int, optional
+        Into how many groups respondents fall by chance, each with hash functions of its own.
+    seed : int
+        What the hash functions follow from; it is public.
 
     Examples
     --------

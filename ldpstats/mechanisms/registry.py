@@ -144,8 +144,10 @@ def mechanism(name: str, k: int, epsilon: float, **options: Any) -> Mechanism:
     ----------
     name : str
         "grr", "oue", ...: see `mechanisms`.
-    k : int, the number of values
-    epsilon : float, the privacy level
+    k : int
+        The number of values.
+    epsilon : float
+        The privacy level.
     **options : int or float
         Further parameters of that mechanism.
 
@@ -194,8 +196,10 @@ def mechanisms(k: int = 16, epsilon: float = 1.0) -> pd.DataFrame:
 
     Parameters
     ----------
-    k : int, the number of values
-    epsilon : float, the privacy level that is asked for
+    k : int
+        The number of values.
+    epsilon : float
+        The privacy level that is asked for.
 
     Returns
     -------
@@ -260,8 +264,10 @@ def recommend(k: int, epsilon: float, n: int = 1000) -> pd.DataFrame:
 
     Parameters
     ----------
-    k : int, the number of values
-    epsilon : float, the privacy level
+    k : int
+        The number of values.
+    epsilon : float
+        The privacy level.
     n : int
         The number of respondents.
 

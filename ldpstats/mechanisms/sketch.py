@@ -50,11 +50,16 @@ class CMS(CohortBits):
 
     Parameters
     ----------
-    k : int, the number of values
-    epsilon : float, the level of a report: no value makes it more than e^ε times as likely as another one does
-    hashes : int, optional, the number of hash functions: the rows of the sketch
-    width : int, optional, the number of bits in a row
-    seed : int, what the hash functions follow from; it is public
+    k : int
+        The number of values.
+    epsilon : float
+        The level of a report: no value makes it more than e^ε times as likely as another one does.
+    hashes : int, optional
+        The number of hash functions: the rows of the sketch.
+    width : int, optional
+        The number of bits in a row.
+    seed : int
+        What the hash functions follow from; it is public.
 
     Examples
     --------
@@ -114,8 +119,10 @@ class HCMS(CohortAnswers):
 
     Parameters
     ----------
-    k : int, the number of values
-    epsilon : float, the level of a report: no value makes it more than e^ε times as likely as another one does
+    k : int
+        The number of values.
+    epsilon : float
+        The level of a report: no value makes it more than e^ε times as likely as another one does.
     hashes, width, seed
         As in `CMS`.
 

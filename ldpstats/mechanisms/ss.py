@@ -26,9 +26,12 @@ class SS(Mechanism):
 
     Parameters
     ----------
-    k : int, the number of values
-    epsilon : float, the level of a report: no value makes it more than e^ε times as likely as another one does
-    omega : int, optional, the number of values in a report
+    k : int
+        The number of values.
+    epsilon : float
+        The level of a report: no value makes it more than e^ε times as likely as another one does.
+    omega : int, optional
+        The number of values in a report.
 
     Examples
     --------

@@ -105,8 +105,10 @@ class OUE(UnaryEncoding):
 
     Parameters
     ----------
-    k : int, the number of values
-    epsilon : float, the level of a report: no value makes it more than e^ε times as likely as another one does
+    k : int
+        The number of values.
+    epsilon : float
+        The level of a report: no value makes it more than e^ε times as likely as another one does.
 
     Examples
     --------
@@ -134,8 +136,10 @@ class SUE(UnaryEncoding):
 
     Parameters
     ----------
-    k : int, the number of values
-    epsilon : float, the level of a report: no value makes it more than e^ε times as likely as another one does
+    k : int
+        The number of values.
+    epsilon : float
+        The level of a report: no value makes it more than e^ε times as likely as another one does.
 
     Examples
     --------
@@ -171,9 +175,12 @@ class UE(UnaryEncoding):
 
     Parameters
     ----------
-    k : int, the number of values
-    epsilon : float, the level of a report: no value makes it more than e^ε times as likely as another one does
-    keep : float, the probability that the true bit stays set
+    k : int
+        The number of values.
+    epsilon : float
+        The level of a report: no value makes it more than e^ε times as likely as another one does.
+    keep : float
+        The probability that the true bit stays set.
 
     Examples
     --------
@@ -200,7 +207,8 @@ class UE(UnaryEncoding):
 
         Parameters
         ----------
-        k : int, the number of values
+        k : int
+            The number of values.
         keep, flip : float
             How often a true bit, and another one, is sent as set.
         """
@@ -225,8 +233,10 @@ class OneHotCMS(UnaryEncoding):
 
     Parameters
     ----------
-    k : int, the number of values
-    epsilon : float, the level of a report: no value makes it more than e^ε times as likely as another one does
+    k : int
+        The number of values.
+    epsilon : float
+        The level of a report: no value makes it more than e^ε times as likely as another one does.
 
     Examples
     --------
@@ -256,9 +266,12 @@ class THE(UnaryEncoding):
 
     Parameters
     ----------
-    k : int, the number of values
-    epsilon : float, the level that the noise is scaled to; a report has a lower one
-    threshold : float, optional, what an entry must exceed, from 1/2 to 1
+    k : int
+        The number of values.
+    epsilon : float
+        The level that the noise is scaled to; a report has a lower one.
+    threshold : float, optional
+        What an entry must exceed, from 1/2 to 1.
 
     Examples
     --------

@@ -118,7 +118,8 @@ def pooled_blocks(tables: Sequence[Table], target: Domain) -> tuple[Block, ...] 
     Parameters
     ----------
     tables : sequence of Table
-    target : Domain, with the categories of the tables
+    target : Domain
+        With the categories of the tables.
     """
     telling = list(onto(tables, target))
     about = [table for table, _, _ in telling]
@@ -146,7 +147,8 @@ def pooled_measured(tables: Sequence[Table], target: Domain) -> Measured:
     Parameters
     ----------
     tables : sequence of Table
-    target : Domain, with the categories of the tables
+    target : Domain
+        With the categories of the tables.
     """
     telling = list(onto(tables, target))
     about = [table for table, _, _ in telling]
