@@ -104,7 +104,7 @@ class RR(SymbolResponse):
     Parameters
     ----------
     k : int
-        2 (yes or no).
+        Two: yes or no.
     epsilon : float
         The level of a report: no answer makes it more than e^ε times as likely as the other one does.
 

@@ -205,8 +205,7 @@ class BayesianNetwork(Result):
         Parameters
         ----------
         n : int
-        rng : int
-            Numpy.random.Generator or None.
+        rng : int, numpy.random.Generator or None
             A seed makes the same records again.
         """
         return self.domain.decode(self.sampled_codes(n, rng))
@@ -217,8 +216,7 @@ class BayesianNetwork(Result):
         Parameters
         ----------
         n : int
-        rng : int
-            Numpy.random.Generator or None.
+        rng : int, numpy.random.Generator or None
         """
         numbers, size = generator(rng), at_least(n, 1, "n")
         try:

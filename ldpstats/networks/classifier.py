@@ -132,8 +132,7 @@ class Classifier(Result):
             One minus the confidence of the intervals.
         n_resamples : int
             How many times the reports are drawn anew.
-        rng : int
-            Numpy.random.Generator or None.
+        rng : int, numpy.random.Generator or None
             By default a seed that is taken from the fitted probabilities.
         """
         significance(alpha)

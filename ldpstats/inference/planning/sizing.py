@@ -50,8 +50,7 @@ def power(
 
     Parameters
     ----------
-    mechanism : str
-        Mechanism or NoiseModel.
+    mechanism : str, Mechanism or NoiseModel
         A name (or "auto", which takes the one with the least variance) goes with `epsilon`; the others have a level.
         A mechanism, named or given, stands for the tally that protocols keep of it: whole reports where they fit.
     shape : int or sequence of int, optional
