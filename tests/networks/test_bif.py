@@ -167,7 +167,7 @@ def pgmpy_grammars() -> dict[str, Any]:
 
 
 @given(DOMAINS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @example(
     {
         "age (years)": ["[0, 25)", "(0, 25]", "0_25"],

@@ -153,8 +153,9 @@ def test_it_says_what_it_assumes_and_what_not() -> None:
 
 def test_a_seed_makes_it_again_and_by_default_it_is_always_the_same() -> None:
     assert some_accuracy().to_frame().equals(some_accuracy().to_frame())
-    assert some_accuracy(rng=5).to_frame().equals(some_accuracy(rng=5).to_frame())
-    assert not some_accuracy(rng=5).to_frame().equals(some_accuracy(rng=6).to_frame())
+    seeded = some_accuracy(rng=5).to_frame()
+    assert some_accuracy(rng=5).to_frame().equals(seeded)
+    assert not some_accuracy(rng=6).to_frame().equals(seeded)
     wide, narrow = some_accuracy(rng=5, alpha=0.01).conf_int(), some_accuracy(rng=5, alpha=0.5).conf_int()
     assert wide[0] < narrow[0] < narrow[1] < wide[1]
 

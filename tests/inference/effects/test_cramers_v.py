@@ -32,8 +32,7 @@ def test_without_noise_and_sampling_it_is_cramers_v(strength: float) -> None:
     assert found.cramers_v == pytest.approx(strength, abs=1e-5)
 
 
-@pytest.mark.parametrize("mechanism", ["grr", "oue", "ss"])
-@pytest.mark.parametrize("strength", [0.0, 0.3])
+@pytest.mark.parametrize(("mechanism", "strength"), [("grr", 0.0), ("grr", 0.3), ("oue", 0.0), ("ss", 0.3)])
 def test_squared_v_is_nearly_unbiased_and_the_plug_in_is_not(mechanism: str, strength: float) -> None:
     """Average raw - bias over 400 collections; its standard error is told by their spread (5 of them allowed)."""
     tables = [collected(dependent(16_000, strength), 1.0, mechanism, seed) for seed in range(400)]

@@ -80,14 +80,19 @@ def test_where_scoring_converges_nothing_is_done() -> None:
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(one, marks=pytest.mark.exhaustive) for one in (1, 2))])
 def test_deviances_of_nested_models_are_in_order(seed: int) -> None:
-    """In a table of 42 cells at one nat the smaller model once had a deviance of 14.1, the larger one of 21.5."""
+    """In a table of 42 cells at one nat the smaller model once had a deviance of 14.1, the larger one of 21.5.
+
+    Of the first seed the middle step alone is compared; of the others, which are checked exhaustively, every one.
+    """
     table = noisy((7, 2, 3), 1.0, 900, seed)
     fits = [ldp.log_linear_model(table, formula) for formula in CHAIN]
     assert not any(fit.converged for fit in fits)
     deviances = np.array([fit.test("lr", pvalue="asymptotic").statistic for fit in fits])
-    steps = [small.compared_with(large, pvalue="asymptotic").statistic for small, large in pairwise(fits)]
+    compared = slice(None) if seed else slice(1, 2)
+    pairs = list(pairwise(fits))[compared]
+    steps = [small.compared_with(large, pvalue="asymptotic").statistic for small, large in pairs]
     assert np.all(np.diff(deviances) <= 1e-5)
-    assert np.allclose(steps, -np.diff(deviances), atol=1e-3)
+    assert np.allclose(steps, -np.diff(deviances)[compared], atol=1e-3)
 
 
 def test_at_a_boundary_the_p_value_is_drawn() -> None:

@@ -44,6 +44,11 @@ def one_forger(name: str = "grr") -> tuple[ldp.TableSet, ...]:
     return tuple(collected(protocol, [50_000] * 5, np.random.default_rng(3), 0.05))
 
 
+@cache
+def merged_with_a_forger() -> ldp.TableSet:
+    return ldp.merge(one_forger(), list("stuvw"))
+
+
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_one_of_five_collectors_with_five_percent_forged_reports_is_found(name: str) -> None:
     found = ldp.compare_collectors(one_forger(name), list("stuvw"))
@@ -53,7 +58,7 @@ def test_one_of_five_collectors_with_five_percent_forged_reports_is_found(name: 
 
 
 def test_merged_tables_say_so_and_nothing_else() -> None:
-    merged = ldp.merge(one_forger(), list("stuvw"))
+    merged = merged_with_a_forger()
     said = " ".join(str(merged).split())
     assert "A DIFFERENT COLLECTOR: w differs from the others, p = " in said
     assert "Collectors may rightly ask different people." in said
@@ -64,14 +69,14 @@ def test_merged_tables_say_so_and_nothing_else() -> None:
 
 
 def test_merging_is_adding() -> None:
-    merged, added = ldp.merge(one_forger()), sum(one_forger())
+    merged, added = merged_with_a_forger(), sum(one_forger())
     assert merged.n == added.n == 250_000
     for one, other in zip(merged, added, strict=True):
         np.testing.assert_array_equal(one.estimate, other.estimate)
 
 
 def test_checks_stay_with_what_is_made_of_the_set_and_in_files() -> None:
-    merged = ldp.merge(one_forger(), list("stuvw"))
+    merged = merged_with_a_forger()
     other = ldp.SampledGroups(DOMAIN, epsilon=3.0, mechanism="grr").simulate(np.full(64, 100), rng=7)
     for one in (
         merged.estimated_by("mle"),
@@ -87,7 +92,7 @@ def test_checks_stay_with_what_is_made_of_the_set_and_in_files() -> None:
 
 
 def test_what_is_made_of_all_tables_says_so() -> None:
-    merged = ldp.merge(one_forger(), list("stuvw"))
+    merged = merged_with_a_forger()
     for result in (ldp.independence_tests(merged), ldp.learn_network(merged, n_resamples=3)):
         assert "A DIFFERENT COLLECTOR: w differs from the others" in " ".join(str(result).split())
     assert "A DIFFERENT COLLECTOR" not in str(ldp.independence_tests(one_forger()[0]))
@@ -105,7 +110,7 @@ def test_checks_are_results_of_checks(checks: Any) -> None:
 
 
 def test_a_file_with_checks_of_another_kind_is_refused() -> None:
-    merged = ldp.merge(one_forger())
+    merged = merged_with_a_forger()
     plain = json.loads(merged.to_json())["body"]
     for forged in (encoded((1, 2)), encoded("x"), encoded((merged.privacy,))):
         with pytest.raises(ldp.LdpstatsError):

@@ -349,9 +349,9 @@ def test_neither_labels_nor_the_order_of_attributes_matter(name: str, mechanism:
     tally = collected(frequencies, 9000, 1.5, 6, mechanism)
     table = table_of(shape, [tally])
     relabelled = Tally(tally.noise, np.flip(tally.counts.reshape(shape)).ravel(), tally.n)
-    plain = test(table, method=method)
+    plain = test(table, method=method, pvalue="asymptotic")
     for other in (table.reordered(tuple(reversed(table.attributes))), table_of(shape, [relabelled])):
-        found = test(other, method=method)
+        found = test(other, method=method, pvalue="asymptotic")
         assert (found.statistic, found.df) == (pytest.approx(plain.statistic, rel=1e-6), plain.df)
         assert list(found.power.values()) == pytest.approx(list(plain.power.values()), rel=1e-5)
         if plain.effect is not None:
