@@ -200,7 +200,9 @@ def test_a_python_that_cannot_be_a_kernel_is_told(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals that another process sends")
-@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+@pytest.mark.parametrize(
+    "name", ["SIGTERM", *(pytest.param(name, marks=pytest.mark.exhaustive) for name in ("SIGINT", "SIGHUP"))]
+)
 def test_signals_end_the_kernel_and_leave_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     code = f"import os, signal, time\nos.kill(os.getppid(), signal.{name})\ntime.sleep(600)"
