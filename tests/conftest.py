@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Iterator
 
@@ -15,6 +16,12 @@ import ldpstats as ldp
 # the same examples in every run, and no clock: a slow machine is not a failure
 settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.load_profile("fixed")
+
+
+def pytest_collection_finish() -> None:
+    """Let no garbage collection look at the tests themselves: statsmodels' `multipletests` makes one in every call."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
