@@ -19,10 +19,7 @@ settings.load_profile("fixed")
 
 
 def pytest_collection_finish() -> None:
-    """Leave what was imported and collected out of every later collection of garbage.
-
-    statsmodels' multipletests collects garbage whenever it is called: a third of a second with all tests in memory.
-    """
+    """Let no garbage collection look at the tests themselves: statsmodels' `multipletests` makes one in every call."""
     gc.collect()
     gc.freeze()
 

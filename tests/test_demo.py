@@ -37,7 +37,7 @@ def test_the_story_fits_on_a_screen_and_says_where_its_people_come_from(shown: D
     assert "epsilon = 2 (strict; unit: a respondent's whole record)" in str(shown)
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.exhaustive)])
 def test_the_naive_test_finds_a_dependence_that_is_none(shown: Demonstration, seed: int) -> None:
     found = shown if seed == 1 else demonstrate(seed=seed)
     wrong = found.misleading
@@ -122,7 +122,7 @@ def test_the_lines_for_own_data_run(tmp_path: Any, monkeypatch: pytest.MonkeyPat
     assert (tmp_path / "report.html").exists()
 
 
-@pytest.mark.parametrize("mechanism", ["hr", "olh"])
+@pytest.mark.parametrize("mechanism", ["hr", pytest.param("olh", marks=pytest.mark.exhaustive)])
 def test_every_way_to_randomize_has_a_story(mechanism: str) -> None:
     text = str(demonstrate(n=5_000, mechanism=mechanism))
     assert f"randomized by {mechanism.upper()}" in " ".join(text.split())
@@ -130,7 +130,7 @@ def test_every_way_to_randomize_has_a_story(mechanism: str) -> None:
     assert max(map(len, text.splitlines())) <= 100
 
 
-@pytest.mark.parametrize("n", [1, 20])
+@pytest.mark.parametrize("n", [1, pytest.param(20, marks=pytest.mark.exhaustive)])
 def test_a_handful_of_respondents_is_a_short_story(n: int) -> None:
     text = str(demonstrate(n=n))
     assert "nan" not in text

@@ -393,7 +393,7 @@ def killed_save(path: Path, line: int) -> bool:
 
 
 @pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="a system without files that have no name")
-@pytest.mark.parametrize("older", [False, True])
+@pytest.mark.parametrize("older", [pytest.param(False, marks=pytest.mark.exhaustive), True])
 def test_a_save_that_is_killed_leaves_one_whole_file_and_nothing_else(tmp_path: Path, older: bool):
     """It left what it had written, private answers too, under a name that nobody looks for."""
     line, ended, left, path = 0, False, 0, tmp_path / "domain.json"

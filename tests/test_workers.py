@@ -91,7 +91,7 @@ def studied(tables: ldp.TableSet) -> dict[str, Any]:
     ):
         found[f"pairs from {name}"] = ldp.independence_tests(tables, pvalue=pvalue).to_frame().to_csv()
     for method in ("em", "shrinkage", "l2"):
-        found[method] = ldp.reconstruct(tables, domain.names, method, n_resamples=30, rng=1).to_json()
+        found[method] = ldp.reconstruct(tables, domain.names, method, n_resamples=10, rng=1).to_json()
     found["accuracy"] = ldp.naive_bayes(tables, "a").expected_accuracy(n_resamples=5, rng=3).to_dict()
     found["plan"] = ldp.plan(["grr", "oue"], (2, 2), epsilon=1.0, n=5000, effect=0.1).table.to_csv()
     return found

@@ -21,6 +21,7 @@ def test_settings_are_what_they_are_called(seed: int) -> None:
     assert 1 <= setting.pairs <= 91
 
 
+@pytest.mark.exhaustive
 def test_needs_and_power_are_near_simulation(monkeypatch: pytest.MonkeyPatch) -> None:
     """Seeds are fixed: the whole study is run by `make studies`."""
     monkeypatch.setattr(study, "SIZES", (0.7, 1.0, 1.4))

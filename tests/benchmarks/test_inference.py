@@ -39,6 +39,7 @@ def test_power_is_there_and_grows() -> None:
     assert study.rejected(replace(setting, epsilon=study.NO_NOISE, n=5_000)) > 0.9
 
 
+@pytest.mark.exhaustive
 def test_a_study_of_few_tables_has_a_row_per_setting() -> None:
     settings = [replace(one, tables=20) for one in study.levels_grid()][::60]
     frame = study.levels(settings)

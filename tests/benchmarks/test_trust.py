@@ -17,6 +17,7 @@ def test_forged_reports_are_worth_what_the_poisoning_says() -> None:
         assert worth == pytest.approx(ldp.poisoning(one, 0.05, target=15).highest, rel=1e-9)
 
 
+@pytest.mark.exhaustive
 def test_every_part_of_the_study_runs() -> None:
     assert trust.level(1, ("grr", "hr"))["false alarms"].max() == 0
     power = trust.power(2, ("oue",)).loc["oue"]

@@ -87,7 +87,8 @@ def test_an_analysis_says_all_that_it_did(folder: Path, monkeypatch: pytest.Monk
     assert plain["simulated"] == plain["n"] == 3000
 
 
-def test_an_analysis_of_parquet_is_that_of_the_same_csv(folder: Path) -> None:
+def test_an_analysis_of_parquet_is_that_of_the_same_csv(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ldpstats.report.report_page", lambda *_: "a page")
     people = pd.read_csv(folder / "people.csv", dtype={"sex": "category"})
     people.to_parquet(folder / "people.parquet")
     counted = people.groupby(["sex", "car"], observed=True).size().rename("people").reset_index()

@@ -15,7 +15,7 @@ from support.spoken import spoken
 from ldpstats import Domain, SampledGroups
 from ldpstats.cli import main
 from ldpstats.datasets import NETWORKS
-from ldpstats.demo import demonstrate
+from ldpstats.demo import Demonstration, demonstrate
 from ldpstats.inference.planning.plans import plan
 from ldpstats.mechanisms import GRR, REGISTRY
 
@@ -34,10 +34,14 @@ def test_demo_shows_what_is_sent_what_goes_wrong_and_all_pairs() -> None:
     assert "respondents needed" in result.output
 
 
+@pytest.fixture(scope="module")
+def shown() -> Demonstration:
+    return demonstrate(n=500)
+
+
 @pytest.fixture
-def short_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def short_demo(shown: Demonstration, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder to write into, and a demonstration that is made once."""
-    shown = demonstrate(n=500)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("ldpstats.demo.demonstrate", lambda **_: shown)
     return tmp_path
@@ -72,9 +76,8 @@ def test_demo_without_matplotlib_says_what_is_missing(short_demo: Path, monkeypa
     assert not list(short_demo.iterdir())
 
 
-def test_demo_in_json_says_the_same_and_is_reproducible() -> None:
-    first, again, other = (run("demo", "--json", "--n", "20000", "--seed", seed) for seed in ("3", "3", "4"))
-    assert first.output == again.output
+def test_demo_in_json_says_the_same_and_depends_on_its_seed() -> None:
+    first, other = (run("demo", "--json", "--n", "20000", "--seed", seed) for seed in ("3", "4"))
     assert first.output != other.output
     shown = json.loads(first.output)
     assert shown["simulated"] == 20_000
@@ -90,13 +93,12 @@ def test_help_names_every_network() -> None:
     assert all(name in run("demo", "--help").output for name in NETWORKS)
 
 
-@pytest.mark.parametrize("mechanism", ["oue", "auto"])
-@pytest.mark.parametrize("network", ["asia"])
-def test_demo_takes_other_networks_and_mechanisms(network: str, mechanism: str) -> None:
-    result = run("demo", "--network", network, "--mechanism", mechanism, "--epsilon", "0.5", "--n", "5000", "--json")
+@pytest.mark.parametrize("mechanism", [pytest.param("oue", marks=pytest.mark.exhaustive), "auto"])
+def test_demo_takes_other_networks_and_mechanisms(mechanism: str) -> None:
+    result = run("demo", "--network", "asia", "--mechanism", mechanism, "--epsilon", "0.5", "--n", "5000", "--json")
     assert result.exit_code == 0, result.output
     shown = json.loads(result.output)
-    assert shown["population"] == network
+    assert shown["population"] == "asia"
     assert 0.5 - 1e-9 < shown["privacy"]["epsilon"] <= 0.5
 
 
@@ -119,14 +121,13 @@ def test_errors_are_messages_not_tracebacks(arguments: tuple[str, str], message:
     assert "Traceback" not in result.output
 
 
-@pytest.mark.parametrize("n", ["3", "20"])
-def test_a_handful_of_respondents_gives_few_answers_but_gives_them_again(n: str) -> None:
-    first, again = (run("demo", "--n", n, "--json") for _ in range(2))
-    assert first.exit_code == 0
+def test_a_handful_of_respondents_gives_few_answers_but_gives_them_again() -> None:
+    few, first, again = (run("demo", "--n", n, "--json") for n in ("3", "20", "20"))
+    assert {one.exit_code for one in (few, first)} == {0}
     assert first.output == again.output, "Monte Carlo p-values take their seed from the counts"
-    verdicts = {row["verdict"] for row in json.loads(first.output)["tests"]}
-    assert "dependent" not in verdicts
-    assert ("not testable" in verdicts) == (n == "3")
+    of_few, of_more = ({row["verdict"] for row in json.loads(one.output)["tests"]} for one in (few, first))
+    assert "dependent" not in of_few | of_more
+    assert "not testable" in of_few - of_more
 
 
 def test_an_output_without_room_is_a_message() -> None:

@@ -87,15 +87,20 @@ def test_warnings_are_notes_for_people() -> None:
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "Note: mind the gap\n")
 
 
-@pytest.mark.parametrize("name", ["", *main.commands])
-def test_help_has_examples_and_loads_no_library(name: str) -> None:
+def test_help_has_examples_and_loads_no_library() -> None:
+    """All in one process, which says after every command what is loaded."""
+    names = ["", *main.commands]
     code = "import json, sys\nfrom ldpstats.cli import main\n"
-    code += f"main({[*name.split(), '--help']!r}, standalone_mode=False)\nprint(json.dumps(list(sys.modules)))"
+    code += f"for name in {names!r}:\n"
+    code += "    main([*name.split(), '--help'], standalone_mode=False)\n    print(json.dumps(list(sys.modules)))"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout
-    *help_text, loaded = shown.splitlines()
-    assert not {one.partition(".")[0] for one in json.loads(loaded)} & HEAVY
-    assert any("ldpstats " in line for line in help_text[3:])
-    assert max(map(len, help_text)) <= 120
+    *texts, end = re.split(r"^(\[.*\])\n", shown, flags=re.MULTILINE)
+    assert (len(texts), end) == (2 * len(names), "")
+    for name, text, loaded in zip(names, texts[::2], texts[1::2], strict=True):
+        help_text = text.splitlines()
+        assert not {one.partition(".")[0] for one in json.loads(loaded)} & HEAVY, name
+        assert any("ldpstats " in line for line in help_text[3:]), name
+        assert max(map(len, help_text)) <= 120, name
 
 
 @pytest.mark.parametrize("name", list(main.commands))

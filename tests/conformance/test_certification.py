@@ -40,6 +40,14 @@ OPTIONS = {
     "LUE with other options": lambda k, epsilon: LUE(k, epsilon, 0.7, share_of(epsilon, 0.6), show=0.9),
 }
 CERTIFIED = {**{kind.__name__: kind for kind in REGISTRY}, **OPTIONS}
+LIKE = {
+    "RR": "GRR",
+    **dict.fromkeys(("SUE", "UE", "THE", "OneHotCMS"), "OUE"),
+    **dict.fromkeys(("BLH", "LH"), "OLH"),
+    **dict.fromkeys(("LSUE", "LOUE", "LSOUE"), "LOSUE"),
+    "LBLH": "LOLH",
+}
+"""Those that hand other numbers to the sampler of another one: what they send in bulk is checked exhaustively only."""
 
 
 @pytest.mark.parametrize(
@@ -48,13 +56,23 @@ CERTIFIED = {**{kind.__name__: kind for kind in REGISTRY}, **OPTIONS}
         *(
             pytest.param(make, check, id=f"{make.__name__}-{check.__name__}")
             for make in REGISTRY
+            if make.__name__ not in LIKE
             for check in checks_of(make)
         ),
-        *certifications(OPTIONS),
+        *certifications({name: CERTIFIED[name] for name in LIKE} | OPTIONS),
     ],
 )
 def test_every_registered_mechanism_is_certified(make: Callable[..., Mechanism], check: Callable[..., None]) -> None:
     assert check(make) is None
+
+
+def test_who_is_like_another_one_has_its_sampler_and_all_that_counts_what_it_sends() -> None:
+    for kind, other in ((CERTIFIED[name], CERTIFIED[like]) for name, like in LIKE.items()):
+        one, like = (getattr(made, "permanent", made) for made in (kind(2, 1.0), other(2, 1.0)))
+        for name in ("randomize", "contributions", "simulate", "report_format"):
+            assert getattr(kind, name) is getattr(other, name), (kind, name)
+            assert getattr(type(one), name) is getattr(type(like), name), (kind, name)
+    assert not {*LIKE} & {*LIKE.values()}
 
 
 @dataclass(frozen=True, slots=True)

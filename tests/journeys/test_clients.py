@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.chromium import CHROMIUM, chromium
+from support.chromium import CHROMIUM, Chromium, chromium
 from support.client_vectors import VECTORS, Recorded, answered, query_of
 from support.collector import collector
 from support.protocol_files import body_of, sealed_again
@@ -591,11 +591,18 @@ def page_of_readme(tmp_path: Path) -> Path:
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
-@pytest.mark.parametrize("token", ["person-17", ""])
-def test_the_page_of_the_readme_sends_an_answer(page_of_readme: Path, token: str) -> None:
+def test_the_page_of_the_readme_sends_an_answer(page_of_readme: Path) -> None:
     """It is opened twice, the second time for another respondent, and sends the same message both times."""
-    with collector(page_of_readme) as (address, posted), chromium() as browser:
-        messages = []
+    with chromium() as browser:
+        for token in ("person-17", ""):
+            folder = page_of_readme / f"served to {token}"
+            shutil.copytree(page_of_readme, folder, ignore=shutil.ignore_patterns("served*"))
+            _sends_an_answer(browser, folder, token)
+
+
+def _sends_an_answer(browser: Chromium, folder: Path, token: str) -> None:
+    messages = []
+    with collector(folder) as (address, posted):
         for own in (token, "another"):
             browser.visit("about:blank")
             browser.visit(f"{address}/index.html#{own}")
@@ -611,26 +618,33 @@ def test_the_page_of_the_readme_sends_an_answer(page_of_readme: Path, token: str
     assert messages[0] == messages[1]
     sent = json.loads(messages[0])["token"]
     assert sent == token if token else re.fullmatch("[0-9a-f-]{36}", sent)
-    (page_of_readme / "answers.jsonl").write_text("\n".join(messages) + "\n", encoding="utf-8")
-    protocol = ldp.load(page_of_readme / "protocol.json")
-    tables = ldp.tables_of(page_of_readme / "answers.jsonl", protocol, tokens="once")
+    (folder / "answers.jsonl").write_text("\n".join(messages) + "\n", encoding="utf-8")
+    protocol = ldp.load(folder / "protocol.json")
+    tables = ldp.tables_of(folder / "answers.jsonl", protocol, tokens="once")
     assert sorted(table.n for table in tables) == [0, 1]
     assert not tables.simulated
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
-@pytest.mark.parametrize("missing", ["ldpstats.mjs", "protocol.json", None])
-def test_the_page_of_the_readme_sends_no_raw_answer(page_of_readme: Path, missing: str | None) -> None:
+def test_the_page_of_the_readme_sends_no_raw_answer(page_of_readme: Path) -> None:
     """Whatever submits the form, with the module or without: no request carries what was chosen."""
-    if missing is not None:
-        (page_of_readme / missing).unlink()
+    with chromium() as browser:
+        for missing in (None, "protocol.json", "ldpstats.mjs"):
+            folder = page_of_readme / f"served without {missing}"
+            shutil.copytree(page_of_readme, folder, ignore=shutil.ignore_patterns("served*"))
+            if missing is not None:
+                (folder / missing).unlink()
+            _sends_no_raw_answer(browser, folder, missing)
+
+
+def _sends_no_raw_answer(browser: Chromium, folder: Path, missing: str | None) -> None:
     submitted = (
         "document.querySelector('button').click()",
         "document.querySelector('form').requestSubmit()",
         "document.querySelector('form').submit()",
         "Object.assign(document.querySelector('button'), { type: 'submit', disabled: false }).click()",
     )
-    with collector(page_of_readme) as (address, posted), chromium() as browser:
+    with collector(folder) as (address, posted):
         for script in submitted[1:] if missing is None else submitted:
             browser.visit("about:blank")
             browser.visit(f"{address}/index.html")

@@ -65,24 +65,31 @@ def test_a_vignette_says_what_it_is() -> None:
     assert (one.title, one.place, one.columns) == ("Is it so?", 1, (1, 2))
 
 
-def test_every_picture_is_shown(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Return a notebook that was executed with its quick values: every Python for one takes seconds."""
+    cells = (DRAWS, DRAWS, "print('<i>', trials, columns, epsilon)", "1 + 1", DRAWS)
+    return executed(notebook_of(vignette(*cells), quick=True), tmp_path_factory.mktemp("shown"), "one")
+
+
+def test_every_picture_is_shown(shown: Any) -> None:
     """Also the second one: the backend of notebooks is loaded by the first, and must outlive its style."""
-    notebook = executed(notebook_of(vignette(DRAWS, DRAWS, DRAWS)), tmp_path, "one")
-    assert outputs(notebook) == [[], *[["image/svg+xml"]] * 3]
+    assert [outputs(shown)[place] for place in (1, 2, 5)] == [["image/svg+xml"]] * 3
 
 
-@pytest.mark.parametrize(("quick", "printed"), [(True, "3 ['a'] 1.0\n"), (False, "100 ['a'] 1.0\n")])
-def test_quick_values_are_taken_where_they_are_asked_for(tmp_path: Path, quick: bool, printed: str) -> None:
-    notebook = executed(notebook_of(vignette("print(trials, columns, epsilon)"), quick=quick), tmp_path, "one")
-    assert outputs(notebook) == [[], [printed]]
+def test_quick_values_are_taken_where_they_are_asked_for(shown: Any) -> None:
+    """Where they are not, own data tell it."""
+    assert [outputs(shown)[place] for place in (0, 3)] == [[], ["<i> 3 ['a'] 1.0\n"]]
 
 
 def test_own_data_take_the_place_of_its_own(tmp_path: Path) -> None:
-    (tmp_path / "my answers.csv").write_text("x,y,age\n" + "1,a,30\n2,b,50\n" * 30, "utf-8")
-    own = OwnData("my answers.csv", ("x", "age"), 0.5, cuts={"age": "40,"}, notes=("column 'age' was cut",))
-    code = "print(data.shape, columns, epsilon, trials, list(data['age'].cat.categories))"
+    (tmp_path / "my answers.csv").write_text("x,y,age\n" + "1,a,30\n2,b,50\n9,b,50\n" * 30, "utf-8")
+    notes = ("column 'age' was cut",)
+    own = OwnData("my answers.csv", ("x", "age"), 0.5, cuts={"age": "40,"}, missing=("9",), notes=notes)
+    code = "print(data.shape, columns, epsilon, trials, *(list(data[name].cat.categories) for name in columns))"
     notebook = executed(notebook_of(vignette(code), own), tmp_path, "one")
-    assert outputs(notebook)[-1] == ["(60, 2) ['x', 'age'] 0.5 100 ['under 40', '40 or more']\n"]
+    said = "(90, 2) ['x', 'age'] 0.5 100 [1, 2, '(missing)'] ['under 40', '40 or more']\n"
+    assert outputs(notebook)[-1] == [said]
     assert "column 'age' was cut" in notebook.cells[2].source
 
 
@@ -125,8 +132,8 @@ def test_no_value_is_ever_code() -> None:
     assert all(map(str.isprintable, hostile.split("\n")))
 
 
-@pytest.mark.parametrize("name", ["a;'b'\nopen('ran', 'w')\n#.csv", '"""', "<img src=x onerror=alert(1)>", "!ls"])
-def test_hostile_names_of_files_are_read_and_shown_as_they_are(tmp_path: Path, name: str) -> None:
+def test_hostile_names_of_files_are_read_and_shown_as_they_are(tmp_path: Path) -> None:
+    name = """!ls <img src=x onerror=alert(1)> \"\"\" a;'b'\nopen('ran', 'w')\n#.csv"""
     (tmp_path / name).write_text("x;y\n" + "1;<i>\n2;b\n" * 30, "utf-8")
     note = categorical_answers(tmp_path / name).attrs["notes"][0]
     own = OwnData(name, ("x", "y"), notes=(note, "# heading <b>", "$$x$$"))
@@ -157,40 +164,28 @@ def test_a_picture_that_cannot_be_drawn_is_an_error(tmp_path: Path) -> None:
         executed(notebook_of(vignette("from matplotlib import pyplot\npyplot.title('$^$');")), tmp_path, "one")
 
 
-def test_missing_answers_are_those_that_were_named(tmp_path: Path) -> None:
-    (tmp_path / "answers.csv").write_text("x\n" + "1\n2\n9\n" * 30, "utf-8")
-    own = OwnData("answers.csv", ("x",), missing=("9",))
-    notebook = executed(notebook_of(vignette("print(list(data['x'].cat.categories))"), own), tmp_path, "one")
-    assert outputs(notebook)[-1] == ["[1, 2, '(missing)']\n"]
+def test_what_stands_around_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files beside the answers, settings of a user, and a temporary folder with a name too long for sockets.
 
-
-def test_files_of_answers_are_no_modules(tmp_path: Path) -> None:
-    """Neither for the kernel while it starts, nor for its cells; and no file of its own takes a name of theirs."""
+    The files are no modules, neither for the kernel while it starts, nor for its cells; and no file of its own takes
+    a name of theirs. Before there was a way around long names, the kernel was waited for forever.
+    """
+    answers, settings, temporary = (tmp_path / name for name in ("answers", "settings", "long" * 30))
+    startup = settings / "profile_default" / "startup"
+    for folder in (answers, startup, temporary):
+        folder.mkdir(parents=True)
     for name in ("random.py", "runpy.py", "kernel.json"):
-        (tmp_path / name).write_text("raise RuntimeError", "utf-8")
-    notebook = executed(notebook_of(vignette("import random\nprint(random.Random(1).random() < 1)")), tmp_path, "one")
-    assert outputs(notebook)[-1] == ["True\n"]
-    assert (tmp_path / "kernel.json").read_text("utf-8") == "raise RuntimeError"
-    assert len([*tmp_path.iterdir()]) == 3
-
-
-def test_settings_of_a_user_do_not_change_what_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    startup = tmp_path / "profile_default" / "startup"
-    startup.mkdir(parents=True)
+        (answers / name).write_text("raise RuntimeError", "utf-8")
     (startup / "first.py").write_text("import builtins\nbuiltins.print = None", "utf-8")
-    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
+    monkeypatch.setenv("IPYTHONDIR", str(settings))
     monkeypatch.setenv("MPLBACKEND", "agg")
-    notebook = executed(notebook_of(vignette(DRAWS, "print(1)")), tmp_path, "one")
-    assert outputs(notebook)[1:] == [["image/svg+xml"], ["1\n"]]
-
-
-def test_temporary_folders_may_have_long_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sockets may not: before there was a way around, the kernel was waited for forever."""
-    folder = tmp_path / ("long" * 30)
-    folder.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    assert outputs(executed(notebook_of(vignette("print(1)")), tmp_path, "one"))[-1] == ["1\n"]
-    assert not list(folder.iterdir())
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    code = "import random\nprint(random.Random(1).random() < 1)"
+    notebook = executed(notebook_of(vignette(DRAWS, code)), answers, "one")
+    assert outputs(notebook)[1:] == [["image/svg+xml"], ["True\n"]]
+    assert (answers / "kernel.json").read_text("utf-8") == "raise RuntimeError"
+    assert len([*answers.iterdir()]) == 3
+    assert not list(temporary.iterdir())
 
 
 def test_a_kernel_that_ends_is_told(tmp_path: Path) -> None:
@@ -205,7 +200,9 @@ def test_a_python_that_cannot_be_a_kernel_is_told(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals that another process sends")
-@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+@pytest.mark.parametrize(
+    "name", ["SIGTERM", *(pytest.param(name, marks=pytest.mark.exhaustive) for name in ("SIGINT", "SIGHUP"))]
+)
 def test_signals_end_the_kernel_and_leave_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     code = f"import os, signal, time\nos.kill(os.getppid(), signal.{name})\ntime.sleep(600)"
@@ -229,9 +226,8 @@ def test_a_kernel_that_two_end_at_once_was_interrupted(tmp_path: Path, monkeypat
         executed(notebook_of(vignette("import os, signal\nos.kill(os.getppid(), signal.SIGINT)")), tmp_path, "one")
 
 
-def test_a_page_needs_nothing_else(tmp_path: Path) -> None:
-    notebook = executed(notebook_of(vignette(DRAWS, "print('<i>')")), tmp_path, "one")
-    page = as_html(notebook, "<Is it so?>")
+def test_a_page_needs_nothing_else(shown: Any) -> None:
+    page = as_html(shown, "<Is it so?>")
     assert "&lt;Is it so?&gt;" in page
     assert "&lt;i&gt;" in page
     assert "data:image/svg" in page
@@ -239,13 +235,12 @@ def test_a_page_needs_nothing_else(tmp_path: Path) -> None:
     assert "other.md" not in page
     assert "gallery/one.svg" not in page
     assert 'href="https://example.org"' in page
-    assert "other.md" in notebook.cells[0].source
+    assert "other.md" in shown.cells[0].source
 
 
-def test_text_has_what_is_printed(tmp_path: Path) -> None:
-    notebook = executed(notebook_of(vignette("1 + 1", DRAWS)), tmp_path, "one")
-    assert as_text(notebook).endswith("(a picture: -o PAGE.html shows it)\n")
-    assert ">>> 1 + 1\n2\n" in as_text(notebook)
+def test_text_has_what_is_printed(shown: Any) -> None:
+    assert as_text(shown).endswith("(a picture: -o PAGE.html shows it)\n")
+    assert ">>> 1 + 1\n2\n" in as_text(shown)
 
 
 def test_a_vignette_has_one_cell_of_parameters() -> None:

@@ -569,7 +569,7 @@ DEATHS = [
 ]
 
 
-@pytest.mark.parametrize("name", ["p", "two units"])
+@pytest.mark.parametrize("name", [pytest.param("p", marks=pytest.mark.exhaustive), "two units"])
 def test_no_answer_is_lost_or_counted_twice_however_the_process_is_killed(name: str, tmp_path: Path) -> None:
     """Six deaths at chosen writes and one from outside; what was not acknowledged is sent to the next process."""
     protocol = PROTOCOLS[name]
@@ -601,7 +601,9 @@ def test_no_answer_is_lost_or_counted_twice_however_the_process_is_killed(name: 
     whole.close()
 
 
-@pytest.mark.parametrize("name", ["p", "two units", "a whole view"])
+@pytest.mark.parametrize(
+    "name", ["two units", *(pytest.param(name, marks=pytest.mark.exhaustive) for name in ("p", "a whole view"))]
+)
 def test_a_journal_cut_at_any_byte_of_its_last_lines_goes_on(name: str, tmp_path: Path) -> None:
     protocol, path = PROTOCOLS[name], tmp_path / "journal"
     aggregator = protocol.aggregator(path)
