@@ -57,8 +57,7 @@ def test_no_two_classes_share_a_name() -> None:
 
 
 def test_every_module_says_its_subject_in_one_line() -> None:
-    lines = {name: (module.__doc__ or "").partition("
-")[0] for name, module in MODULES.items()}
+    lines = {name: (module.__doc__ or "").partition("\n")[0] for name, module in MODULES.items()}
     assert not [name for name, line in lines.items() if not line.endswith(".") or len(line) < 20]
     assert not repeated(lines.values())
 
