@@ -203,6 +203,8 @@ def test_a_worker_that_is_killed_while_it_counts_changes_nothing(tmp_path: Path)
         with patch.object(counted_by_workers, "_count_place", dying):
             assert ldp.tables_of(path, protocol, scheduler=client).to_json() == expected
         assert (tmp_path / "killed").exists()
+        # a client that connects while a worker comes back may be told two things at once, which distributed asserts not
+        client.wait_for_workers(2, timeout=60)
         address = client.scheduler_info()["address"]
         assert ldp.tables_of(path, protocol, scheduler=address).to_json() == expected
         frame = dd.from_pandas(rows, npartitions=5)
