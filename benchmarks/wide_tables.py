@@ -19,8 +19,8 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from importlib.resources import files
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -122,25 +122,28 @@ def row(what: str, taken: float, allowed: float, before: str, more: str = "") ->
 
 
 def many_pairs() -> list[dict[str, object]]:
-    """Return what sets of many tables take."""
-    hail, alarm, even = (
-        of_network(hailfinder()),
-        of_network(network("alarm"), 5),
-        even_pairs(100, 3_000_000),
-    )
-    jobs, anew = occupations(), even.replaced(tables=[replace(one) for one in even])
+    """Return what sets of many tables take, one set after the other."""
+    hail = of_network(hailfinder())
+    rows = [
+        row("hailfinder, 1,540 pairs", timed(partial(ldp.independence_tests, hail)), 10, "167"),
+        row("hailfinder, learned, 100 redraws", timed(partial(learned, hail)), 40, "50 without"),
+    ]
+    del hail
+    alarm = of_network(network("alarm"), 5)
+    rows.append(row("alarm, 666 pairs", timed(partial(ldp.independence_tests, alarm)), 3, ""))
+    del alarm
+    even = even_pairs(100, 3_000_000)
+    anew = even.replaced(tables=[replace(one) for one in even])
+    rows.append(row("4,950 pairs of 4 × 4", timed(partial(ldp.independence_tests, even)), 5, "36"))
     with tempfile.TemporaryDirectory() as folder:
-        page = Path(folder) / "report.html"
-        actions: list[tuple[str, float, str, Callable[[], object]]] = [
-            ("hailfinder, 1,540 pairs", 10, "167", lambda: ldp.independence_tests(hail)),
-            ("hailfinder, learned, 100 redraws", 40, "50 without", lambda: learned(hail)),
-            ("alarm, 666 pairs", 3, "", lambda: ldp.independence_tests(alarm)),
-            ("4,950 pairs of 4 × 4", 5, "36", lambda: ldp.independence_tests(even)),
-            ("report of 100 attributes", 20, "63", lambda: anew.report(page)),
-            ("94 categories among eight, tests", 10, "", lambda: ldp.independence_tests(jobs)),
-            ("94 categories among eight, learned", 10, "540", lambda: learned(jobs)),
-        ]
-        return [row(what, timed(action), allowed, before) for what, allowed, before, action in actions]
+        rows.append(row("report of 100 attributes", timed(partial(anew.report, f"{folder}/report.html")), 20, "63"))
+    del even, anew
+    jobs = occupations()
+    return [
+        *rows,
+        row("94 categories among eight, tests", timed(partial(ldp.independence_tests, jobs)), 10, ""),
+        row("94 categories among eight, learned", timed(partial(learned, jobs)), 10, "540"),
+    ]
 
 
 def learned(tables: ldp.TableSet) -> ldp.LearnedNetwork:
