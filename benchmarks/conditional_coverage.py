@@ -27,9 +27,9 @@ from reconstruction_populations import Setting as Collection
 from tqdm import tqdm
 
 import ldpstats as ldp
-from ldpstats.arrays import BoolArray, FloatArray
 from ldpstats.confidence.comparisons import Comparison
 from ldpstats.noise import NoiseModel
+from ldpstats.numbers.arrays import BoolArray, FloatArray
 from ldpstats.tables.conditional import cell_in_row, quotients_of_rows
 
 Row = dict[str, object]

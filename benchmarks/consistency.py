@@ -19,13 +19,13 @@ import numpy as np
 import pandas as pd
 
 import ldpstats as ldp
-from ldpstats.arrays import FloatArray
 from ldpstats.consistency.calm import calm_views
 from ldpstats.consistency.measures import jensen_shannon, l2, total_variation
 from ldpstats.consistency.reconstruction_methods import RECONSTRUCTION_METHODS
 from ldpstats.datasets import Network, network
 from ldpstats.estimation.simplex import nearest_proper
 from ldpstats.networks.lopub import lopub
+from ldpstats.numbers.arrays import FloatArray
 
 COLUMNS = (("survey", 8_000, 2.0), ("survey", 100_000, 4.0), ("asia", 100_000, 1.0), ("asia", 100_000, 4.0))
 ASKED: Mapping[str, tuple[str, ...]] = {

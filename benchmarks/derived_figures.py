@@ -19,12 +19,12 @@ import pandas as pd
 from scipy.special import chdtri
 
 import ldpstats as ldp
-from ldpstats.arrays import FloatArray
 from ldpstats.datasets import true_cramers_v
 from ldpstats.demo import reports_needed
 from ldpstats.inference.engine.families import ProductOfConditionals
 from ldpstats.inference.engine.procedure import STATISTICS, chosen_method, evidence_of
 from ldpstats.inference.hypothesis_tests.reporting import REFERENCE_SIZES
+from ldpstats.numbers.arrays import FloatArray
 
 SETTINGS = 200
 MECHANISMS, LEVELS = ("grr", "oue", "ss", "olh"), (0.5, 1.0, 2.0, 4.0)

@@ -28,10 +28,10 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from ldpstats import Domain, SampledGroups, association, mechanism, poisoning
-from ldpstats.arrays import FloatArray
-from ldpstats.blocks import Block
-from ldpstats.forged_dependence import attack_on
+from ldpstats.attacks.forged_dependence import attack_on
+from ldpstats.estimation.blocks import Block
 from ldpstats.noise import MultinomialNoise, NoiseModel, Tally
+from ldpstats.numbers.arrays import FloatArray
 from ldpstats.tables import Table
 
 MECHANISMS = ("grr", "sue", "oue", "ss", "olh", "hr")

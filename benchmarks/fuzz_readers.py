@@ -31,7 +31,6 @@ from fuzzed_report_files import fuzzed_files
 
 import ldpstats as ldp
 from ldpstats.cli import main as command_line
-from ldpstats.envelope import sealed
 from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms.memo import Memo
 from ldpstats.networks import lopub
@@ -39,6 +38,7 @@ from ldpstats.networks.bif import read_bif, written_bif
 from ldpstats.protocols.rrba import Answer, Client, Query
 from ldpstats.protocols.rrba.aggregator import Aggregator
 from ldpstats.protocols.rrba.journal import _line
+from ldpstats.saving.envelope import sealed
 
 DOMAIN = ldp.Domain({"a": ["x", "y"], "b": ["p", "q", "r"], "c": [0, 1]})
 PEOPLE = np.arange(12)

@@ -21,10 +21,10 @@ import numpy as np
 
 import ldpstats as ldp
 from ldpstats.client import Respondent
-from ldpstats.envelope import digest
 from ldpstats.io import checkpoints, csv_files
 from ldpstats.io.checksums import checksum
 from ldpstats.io.parquet_files import _arrays
+from ldpstats.saving.envelope import digest
 
 Fuzzed: TypeAlias = tuple[list[str], Callable[[str], object], Callable[[Any], str]]
 Row: TypeAlias = tuple[int, int]

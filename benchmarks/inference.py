@@ -29,16 +29,16 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc
 
 import ldpstats as ldp
-from ldpstats.arrays import FloatArray
-from ldpstats.blocks import Block
+from ldpstats.answers.questions import Question
+from ldpstats.estimation.blocks import Block
 from ldpstats.inference.engine.block_evidence import BlockEvidence
 from ldpstats.inference.engine.detectability import deviations
 from ldpstats.inference.engine.families import ProductOfConditionals
 from ldpstats.inference.engine.procedure import approximations_checked
 from ldpstats.inference.engine.statistics import LikelihoodRatio, ScoreStatistic, WaldStatistic
 from ldpstats.noise import Tally
+from ldpstats.numbers.arrays import FloatArray
 from ldpstats.protocols.rrba import RRBA
-from ldpstats.questions import Question
 from ldpstats.tables import Table
 
 LEVEL, ASKED_LEVEL, ASKED_LEAST, ASKED_POWER = 0.05, 0.065, 0.03, 0.50

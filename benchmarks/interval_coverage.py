@@ -19,10 +19,10 @@ import numpy as np
 import pandas as pd
 
 import ldpstats as ldp
-from ldpstats.arrays import BoolArray, FloatArray
 from ldpstats.confidence.confidence_sets import FiellerQuotient, Inversion
 from ldpstats.inference.effects.cramers_v import AssociationMeasures
 from ldpstats.inference.effects.ratios import odds_forms, risk_difference_forms, risk_ratio_forms
+from ldpstats.numbers.arrays import BoolArray, FloatArray
 
 SHAPES = ((2, 2), (3, 2), (4, 4))
 STRENGTHS = {"none": 0.0, "weak": 0.1, "strong": 0.5}

@@ -11,11 +11,11 @@ import pandas as pd
 from timing import best_time
 
 import ldpstats as ldp
-from ldpstats.blocks import Block
+from ldpstats.answers.questions import Question
+from ldpstats.estimation.blocks import Block
 from ldpstats.inference.engine.block_evidence import BlockEvidence
 from ldpstats.inference.engine.families import ProductOfConditionals
 from ldpstats.inference.engine.statistics import ScoreStatistic
-from ldpstats.questions import Question
 
 TABLES = 10_000
 ROWS = COLUMNS = 4

@@ -19,15 +19,15 @@ from itertools import combinations, product
 import numpy as np
 import pandas as pd
 
-from ldpstats.arrays import FloatArray
-from ldpstats.blocks import Block
+from ldpstats.answers.questions import Question
+from ldpstats.estimation.blocks import Block
 from ldpstats.inference.engine.block_evidence import BlockEvidence
 from ldpstats.inference.engine.families import ProductOfConditionals
 from ldpstats.inference.engine.statistics import ScoreStatistic
 from ldpstats.inference.planning.design import PlannedTest
 from ldpstats.mechanisms import mechanism
 from ldpstats.noise import DenseChannel, MultinomialNoise, NoiseModel, SupportNoise, Tally
-from ldpstats.questions import Question
+from ldpstats.numbers.arrays import FloatArray
 
 MECHANISMS = ("sue", "oue", "ss")
 LEVELS = (0.5, 1.0, 2.0, 4.0)

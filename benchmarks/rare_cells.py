@@ -27,14 +27,14 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 import ldpstats as ldp
-from ldpstats.arrays import BoolArray, FloatArray
-from ldpstats.blocks import Block
+from ldpstats.answers.questions import Question
 from ldpstats.confidence.comparisons import Comparison
 from ldpstats.confidence.confidence_sets import Inversion
 from ldpstats.confidence.inversion import PooledReports, counted_by_part, ends_of, least_tail
 from ldpstats.estimation import Estimate, LinearPooling
+from ldpstats.estimation.blocks import Block
 from ldpstats.noise import NoiseModel, Tally
-from ldpstats.questions import Question
+from ldpstats.numbers.arrays import BoolArray, FloatArray
 
 Shape = tuple[int, int]
 Row = dict[str, object]

@@ -9,7 +9,7 @@ import pandas as pd
 from reconstruction_populations import Setting
 
 import ldpstats as ldp
-from ldpstats.arrays import FloatArray
+from ldpstats.numbers.arrays import FloatArray
 
 Row = dict[str, object]
 ALPHA, MEAN = 0.05, 0.93

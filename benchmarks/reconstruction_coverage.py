@@ -32,7 +32,7 @@ from reconstruction_populations import Drawn, Group, Setting
 from tqdm import tqdm
 
 import ldpstats as ldp
-from ldpstats.arrays import BoolArray, FloatArray
+from ldpstats.numbers.arrays import BoolArray, FloatArray
 
 Row = dict[str, object]
 ALPHA = 0.05

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import ldpstats as ldp
-from ldpstats.arrays import FloatArray
+from ldpstats.numbers.arrays import FloatArray
 
 Group: TypeAlias = tuple[str, ...]
 Counts: TypeAlias = NDArray[np.int64]

@@ -22,11 +22,11 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from ldpstats.arrays import FloatArray
 from ldpstats.datasets import network
 from ldpstats.estimation.block_stack import TruthOrFakeStack
 from ldpstats.mechanisms import Mechanism, best_name, mechanism
 from ldpstats.noise import MultinomialNoise, TruthOrFake
+from ldpstats.numbers.arrays import FloatArray
 from ldpstats.protocols.rrba import RRBA
 from ldpstats.views import views
 

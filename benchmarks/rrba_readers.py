@@ -24,11 +24,11 @@ from typing import Any
 import numpy as np
 
 from ldpstats import RRBA, Domain, LdpstatsError
-from ldpstats.envelope import sealed
 from ldpstats.mechanisms.longitudinal_rounds import LOLH
 from ldpstats.mechanisms.memo import Memo
 from ldpstats.protocols.rrba import Aggregator, Answer, Client, Query
 from ldpstats.protocols.rrba.journal import _line
+from ldpstats.saving.envelope import sealed
 
 INPUTS = 120_000
 DOMAIN = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})

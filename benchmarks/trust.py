@@ -23,12 +23,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ldpstats import RRBA, Domain, SampledGroups, compare_collectors, independence_test, mechanism, poisoning
-from ldpstats.arrays import FloatArray
-from ldpstats.blocks import Block
 from ldpstats.estimation import LEVEL
+from ldpstats.estimation.blocks import Block
 from ldpstats.mechanisms import Mechanism
 from ldpstats.mechanisms.registry import REGISTRY
 from ldpstats.noise import MultinomialNoise, NoiseModel, RevealedBits, SupportNoise, Tally
+from ldpstats.numbers.arrays import FloatArray
 from ldpstats.protocols import LocalProtocol
 from ldpstats.tables import Table
 

@@ -27,9 +27,9 @@ import pandas as pd
 from tqdm import tqdm
 
 import ldpstats as ldp
-from ldpstats.arrays import FloatArray
 from ldpstats.datasets import Network, network
 from ldpstats.networks.bif import read_bif
+from ldpstats.numbers.arrays import FloatArray
 
 MECHANISMS = ("grr", "ss", "oue", "olh")
 SIZES = {16: (0.2, "2.5"), 24: (0.5, "11 to 136"), 32: (1.0, "270 (OLH)"), 64: (8.0, "")}

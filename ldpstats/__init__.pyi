@@ -1,14 +1,15 @@
 """What `import ldpstats as ldp` offers. Types that extensions are made of stand in `ldpstats.extend`."""
 
 from . import plots as plots
-from .auditing import Audit as Audit, audit as audit
+from .answers.domain import Domain as Domain
+from .attacks.auditing import Audit as Audit, audit as audit
+from .attacks.poisoning import Poisoning as Poisoning, poisoning as poisoning, poisoning_table as poisoning_table
 from .consistency import (
     ConsistencyReport as ConsistencyReport,
     consistency_report as consistency_report,
     make_consistent as make_consistent,
     reconstruct as reconstruct,
 )
-from .domain import Domain as Domain
 from .errors import (
     DomainError as DomainError,
     LdpstatsError as LdpstatsError,
@@ -97,7 +98,6 @@ from .networks import (
     tree_augmented as tree_augmented,
     triples_to_ask as triples_to_ask,
 )
-from .poisoning import Poisoning as Poisoning, poisoning as poisoning, poisoning_table as poisoning_table
 from .privacy import PrivacyStatement as PrivacyStatement
 from .protocols import (
     RRBA as RRBA,

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ldpstats.arrays import FloatArray
-from ldpstats.domain import Domain
+from ldpstats.answers.domain import Domain
 from ldpstats.errors import LdpstatsError, shortened
 from ldpstats.networks.bayesian_network import BayesianNetwork, in_numbers
 from ldpstats.networks.bif import read_bif
+from ldpstats.numbers.arrays import FloatArray
 
 _MORE_THAN_NONE = 1e-9
 NETWORKS = ("survey", "asia", "sachs", "child", "alarm")

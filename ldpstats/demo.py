@@ -12,12 +12,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ldpstats.arrays import FloatArray
+from ldpstats.answers.domain import Domain
 from ldpstats.datasets import affairs, network, true_cramers_v
-from ldpstats.domain import Domain
 from ldpstats.errors import NotIdentifiedError
 from ldpstats.estimation import pvalue_in_words
-from ldpstats.grid import GRID
 from ldpstats.inference import independence_tests, naive_test
 from ldpstats.inference.engine.detectability import NOT_KNOWN, RespondentsNeeded, respondents_with
 from ldpstats.inference.engine.families import ProductOfConditionals
@@ -25,11 +23,13 @@ from ldpstats.inference.engine.procedure import chi_square_pvalue, evidence_of, 
 from ldpstats.inference.hypothesis_tests.adjustment import adjusted_pvalues
 from ldpstats.inference.hypothesis_tests.tested_pairs import DEPENDENT, NOT_SHOWN
 from ldpstats.mechanisms import GRR
+from ldpstats.numbers.arrays import FloatArray
+from ldpstats.numbers.grid import GRID
+from ldpstats.numbers.randomness import generator
 from ldpstats.presentation import Summary, plain_rows, plain_values, progress, summary_of_figures
 from ldpstats.protocols import SampledGroups
-from ldpstats.randomness import generator
 from ldpstats.report import report_page
-from ldpstats.saving import write
+from ldpstats.saving.files import write
 from ldpstats.tables import Table, TableSet
 
 _POWER = 0.8

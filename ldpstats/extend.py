@@ -3,12 +3,12 @@
 ARCHITECTURE.md has a recipe for each of them, and `tests/recipes` follows it from outside the package.
 """
 
-from ldpstats.blocks import Block
+from ldpstats.answers.questions import Question
 from ldpstats.conformance import certify, certify_protocol
 from ldpstats.consistency import RECONSTRUCTION_METHODS, ReconstructionMethod, from_marginals
 from ldpstats.errors import DomainError, LdpstatsError, NotIdentifiedError, ReportError
 from ldpstats.estimation import METHODS, TABLE_METHODS, Estimate, TableMethod
-from ldpstats.grid import GRID, exp_below, numerator_at_least, numerator_at_most
+from ldpstats.estimation.blocks import Block
 from ldpstats.inference import (
     Hypothesis,
     LinearSubspace,
@@ -19,13 +19,13 @@ from ldpstats.inference import (
 )
 from ldpstats.mechanisms import Mechanism, ReportFormat, Reports, register_mechanism
 from ldpstats.noise import DenseChannel, MultinomialNoise, NoiseModel, SupportNoise, Tally, TruthOrFake
+from ldpstats.numbers.grid import GRID, exp_below, numerator_at_least, numerator_at_most
+from ldpstats.numbers.randomness import Draws
 from ldpstats.presentation import axes_to_draw_on, summary_of_facts, summary_of_figures
 from ldpstats.protocols import LocalProtocol, Protocol, register_protocol
 from ldpstats.protocols.assigned import Asked, AssignedQuestions
-from ldpstats.questions import Question
-from ldpstats.randomness import Draws
-from ldpstats.registered import register
-from ldpstats.saving import Saveable
+from ldpstats.saving.files import Saveable
+from ldpstats.saving.registered import register
 from ldpstats.tables import Table
 
 __all__ = [

@@ -7,15 +7,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ldpstats.domain import Domain
-from ldpstats.envelope import kind_of
+from ldpstats.answers.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line, shortened
 from ldpstats.limits import LARGEST_FILE
 from ldpstats.mechanisms import Memo
 from ldpstats.protocols import Protocol
 from ldpstats.protocols.rrba import Aggregator, Client
-from ldpstats.registered import is_named
-from ldpstats.saving import read_file, read_object
+from ldpstats.saving.envelope import kind_of
+from ldpstats.saving.files import read_file, read_object
+from ldpstats.saving.registered import is_named
 from ldpstats.tables import TableSet
 
 _READERS: Mapping[str, Callable[[str], Any]] = {
@@ -97,7 +97,7 @@ def loaded(text: str) -> Any:
             f"the format {shortened(f'ldpstats {kind}')}, which this version does not know",
             f"saved objects of registered classes, and {one_line(list(_READERS))}",
             "It may be that of a newer ldpstats, or of a class that has to be registered first: "
-            "ldpstats.registered.register.",
+            "ldpstats.saving.registered.register.",
         )
     return read_object(text, kind)
 

@@ -8,10 +8,10 @@ from typing import TypeAlias
 import numpy as np
 from pandas.api.types import is_list_like
 
-from ldpstats.arrays import FloatArray, significance
 from ldpstats.errors import LdpstatsError, shortened
 from ldpstats.inference import Effect
 from ldpstats.inference.effects.effect_size import forest_picture
+from ldpstats.numbers.arrays import FloatArray, significance
 from ldpstats.pictures.drawing import Axes
 from ldpstats.pictures.intervals import RawAndPrivate
 from ldpstats.presentation import progress

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ldpstats.errors import LdpstatsError, shortened
-from ldpstats.grid import natural_log_above
+from ldpstats.numbers.grid import natural_log_above
 from ldpstats.presentation import Picture, Result, Summary, summary_of_figures
 
 if TYPE_CHECKING:

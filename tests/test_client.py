@@ -29,10 +29,9 @@ from support.enumerated_words import law_of_client
 from support.protocol_files import KINDS, body_of, sealed_again
 
 from ldpstats import client
+from ldpstats.answers.domain import Domain
 from ldpstats.conformance.courses import law_of_courses
 from ldpstats.conformance.enumeration import seeds_of_all_maps
-from ldpstats.domain import Domain
-from ldpstats.grid import GRID
 from ldpstats.mechanisms import (
     GRR,
     HR,
@@ -47,6 +46,7 @@ from ldpstats.mechanisms import (
     mechanisms,
     plain_mechanism,
 )
+from ldpstats.numbers.grid import GRID
 from ldpstats.privacy import strict_epsilon
 from ldpstats.protocols import PerAttribute, SampledGroups
 from ldpstats.protocols.wire import parsed_report

@@ -12,8 +12,6 @@ import numpy as np
 import pytest
 
 import ldpstats as ldp
-from ldpstats.arrays import as_array, at_least, positive_epsilon, real_array, significance
-from ldpstats.envelope import read_json
 from ldpstats.errors import LdpstatsError, shortened
 from ldpstats.inference.engine.detectability import (
     Detectability,
@@ -37,6 +35,8 @@ from ldpstats.noise import (
     TruthOrFake,
 )
 from ldpstats.noise.noisy_counts import DiscreteLaplace
+from ldpstats.numbers.arrays import as_array, at_least, positive_epsilon, real_array, significance
+from ldpstats.saving.envelope import read_json
 
 HUGE = 10**400
 DOMAIN = ldp.Domain({"a": ["x", "y"], "b": ["p", "q"]})
@@ -201,7 +201,7 @@ FILES_THAT_ASK_FOR_TOO_MUCH: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", FILES_THAT_ASK_FOR_TOO_MUCH)
 def test_a_small_file_cannot_ask_for_a_large_table(name: str) -> None:
-    from ldpstats.blocks import Block
+    from ldpstats.estimation.blocks import Block
 
     tables = ldp.SampledGroups(DOMAIN, k=2, epsilon=1.0).simulate(np.array([9, 5, 3, 2]), rng=3)
     plain = tables["a", "b"].blocks[0].to_dict()

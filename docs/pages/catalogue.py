@@ -9,8 +9,8 @@ import pandas as pd
 
 import ldpstats as ldp
 from ldpstats.errors import LdpstatsError
-from ldpstats.grid import GRID
 from ldpstats.mechanisms import Mechanism, OpenRAPPOR, OpenRR, registered_mechanisms
+from ldpstats.numbers.grid import GRID
 from pages import markdown
 from pages.reference import CATALOGUE, entry
 from pages.staging import Staging

@@ -9,9 +9,9 @@ from html import escape
 import numpy as np
 
 import ldpstats as ldp
-from ldpstats.arrays import FloatArray
 from ldpstats.datasets import affairs, true_cramers_v
-from ldpstats.grid import GRID
+from ldpstats.numbers.arrays import FloatArray
+from ldpstats.numbers.grid import GRID
 from pages import markdown
 
 _EPSILON, _SEED = 1.0, 1

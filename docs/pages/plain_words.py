@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 import ldpstats as ldp
-from ldpstats.arrays import FloatArray
-from ldpstats.grid import GRID
 from ldpstats.mechanisms import LGRR, DBitFlipPM
 from ldpstats.noise import TruthOrFake
+from ldpstats.numbers.arrays import FloatArray
+from ldpstats.numbers.grid import GRID
 from pages import markdown
 
 _LEVELS = (0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0)

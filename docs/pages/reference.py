@@ -8,7 +8,7 @@ from typing import Any
 
 from ldpstats.mechanisms import Mechanism, OpenRAPPOR, OpenRR, registered_mechanisms
 from ldpstats.presentation import Result, Shown
-from ldpstats.saving import Saveable
+from ldpstats.saving.files import Saveable
 from pages import markdown
 from pages.public_names import public_names
 from pages.staging import Staging

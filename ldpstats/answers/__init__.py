@@ -1,4 +1,4 @@
-"""Answers as people have them: files with a row per respondent, however untidy, become categories of a domain."""
+"""Answers: the categories that may be given, what is asked of them, and the files and frames that hold them."""
 
 from ldpstats.answers.answer_file import MISSING, read_answers
 from ldpstats.answers.coding import coded_answers

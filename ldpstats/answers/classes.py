@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.columns import Category
+from ldpstats.answers.columns import Category
 
 _DIGITS, _ALL_DIGITS = 3, 17
 _FIGURE = r"(-?[0-9.]+(?:e[+-]?[0-9]+)?)"

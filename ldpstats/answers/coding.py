@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from ldpstats.answers.answer_file import AnswerFile
 from ldpstats.answers.classes import classes_of
+from ldpstats.answers.columns import Category
+from ldpstats.answers.domain import Domain
 from ldpstats.answers.preparation import MISSING_CATEGORY, refuse_counts
 from ldpstats.answers.text_column import TextColumn
-from ldpstats.columns import Category
-from ldpstats.domain import Domain
 from ldpstats.errors import DomainError, one_line, shortened
 
 _MISSING_ADVICE = (

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ldpstats.answers.parquet_sizes import Pages, check_footer, pages_of
 from ldpstats.answers.text_column import TextColumn, Texts, refuse_too_many
 from ldpstats.errors import LdpstatsError
 from ldpstats.limits import LARGEST_ANSWERS, LARGEST_PAGE, MOST_ANSWER_PAGES
-from ldpstats.parquet_sizes import Pages, check_footer, pages_of
 
 if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile

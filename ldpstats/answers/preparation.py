@@ -12,9 +12,9 @@ from unicodedata import category, normalize
 
 from ldpstats.answers.answer_file import AnswerFile
 from ldpstats.answers.classes import class_labels, quantile_limits
+from ldpstats.answers.columns import Category, is_called_like_counts, missing_codes, refuse_frequencies
+from ldpstats.answers.domain import Domain
 from ldpstats.answers.text_column import TextColumn
-from ldpstats.columns import Category, is_called_like_counts, missing_codes, refuse_frequencies
-from ldpstats.domain import Domain
 from ldpstats.errors import DomainError, LdpstatsError, one_line, shortened
 
 MISSING_CATEGORY = "(missing)"

@@ -13,7 +13,7 @@ from ldpstats.cli import pipes
 from ldpstats.errors import LdpstatsError
 
 if TYPE_CHECKING:
-    from ldpstats.domain import Domain
+    from ldpstats.answers.domain import Domain
     from ldpstats.protocols import LocalProtocol
     from ldpstats.tables import TableSet
 
@@ -84,7 +84,7 @@ def expected(kind: FileKind, *names: str) -> Iterator[None]:
 
 def saved_domain(name: str) -> Domain:
     """Load a domain; any other object is refused."""
-    from ldpstats.domain import Domain
+    from ldpstats.answers.domain import Domain
 
     found: Domain = _saved(name, DOMAIN, lambda one: isinstance(one, Domain))
     return found
@@ -120,8 +120,8 @@ def _saved(name: str, kind: FileKind, fits: Callable[[object], bool]) -> Any:
 def _kind_of(name: str) -> FileKind | None:
     """Guess the kind of a file by its beginning; None if that does not tell."""
     from ldpstats.cli.contents import holds_reports, is_of_another_program
-    from ldpstats.envelope import kind_of
-    from ldpstats.saving import kind_of_page
+    from ldpstats.saving.envelope import kind_of
+    from ldpstats.saving.files import kind_of_page
 
     try:
         with Path(name).open("rb") as file:

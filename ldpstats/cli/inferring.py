@@ -13,7 +13,7 @@ from ldpstats.cli.program import wrong_usage
 from ldpstats.errors import LdpstatsError, one_line
 
 if TYPE_CHECKING:
-    from ldpstats.columns import Category
+    from ldpstats.answers.columns import Category
     from ldpstats.inference.effects.effect_size import Effect
     from ldpstats.tables import Table, TableSet
 
@@ -73,9 +73,9 @@ def test(
 def _tests_of_pairs(tables: TableSet, method: Any, adjust: str, alpha: float) -> Any:
     import numpy as np
 
-    from ldpstats.arrays import significance
     from ldpstats.inference import independence_tests
     from ldpstats.inference.hypothesis_tests.adjustment import adjusted_pvalues
+    from ldpstats.numbers.arrays import significance
 
     with wrong_usage():
         adjusted_pvalues(np.ones(2), significance(alpha), adjust)

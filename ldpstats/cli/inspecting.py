@@ -16,7 +16,7 @@ from ldpstats.errors import LdpstatsError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ldpstats.auditing import Audit
+    from ldpstats.attacks.auditing import Audit
     from ldpstats.mechanisms import Mechanism
 
 
@@ -135,7 +135,7 @@ def _audited(
     seed: int | None,
 ) -> list[Audit]:
     """Audit mechanisms, in one setting or along a walk, with a Bonferroni share of the error for each audit."""
-    from ldpstats.auditing import audit as audit_one, audits
+    from ldpstats.attacks.auditing import audit as audit_one, audits
     from ldpstats.mechanisms import mechanism, registered_mechanisms
 
     if given is not None:

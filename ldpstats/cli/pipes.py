@@ -74,7 +74,7 @@ def saved_object(name: str) -> Any:
 def write_to(name: str, text: str) -> None:
     """Write a text to a file, whole or not at all, or to standard output."""
     if name != STANDARD:
-        from ldpstats.saving import write
+        from ldpstats.saving.files import write
 
         write(name, text)
         return
@@ -86,7 +86,7 @@ def write_to(name: str, text: str) -> None:
 def refuse_unwritable(name: str | None, kind: str | None) -> None:
     """Refuse, before the work, the name of a file that cannot be written; only files of `kind` may be replaced."""
     if name not in (None, STANDARD):
-        from ldpstats.saving import refuse_unwritable as refuse
+        from ldpstats.saving.files import refuse_unwritable as refuse
 
         refuse(name, kind)
 

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, IntArray, integers_below
+from ldpstats.numbers.arrays import FloatArray, IntArray, integers_below
 
 Shares = Callable[[FloatArray, FloatArray], FloatArray]
 _NEVER = 1e-300

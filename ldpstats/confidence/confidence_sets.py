@@ -13,8 +13,8 @@ from typing import Protocol
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray
 from ldpstats.errors import LdpstatsError
+from ldpstats.numbers.arrays import FloatArray
 
 _FAR = 1e6
 # probabilities below this one have lost digits, or are no doubles any more

@@ -16,15 +16,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import BoolArray, FloatArray
-from ldpstats.blocks import Block
+from ldpstats.answers.questions import Question
 from ldpstats.confidence.comparisons import Comparison
 from ldpstats.errors import NotIdentifiedError
 from ldpstats.estimation import LinearPooling
 from ldpstats.estimation.block_stack import TruthOrFakeStack, all_truth_or_fake
+from ldpstats.estimation.blocks import Block
 from ldpstats.noise import MultinomialNoise, Tally, TruthOrFake
 from ldpstats.noise.weighted import NODES, share_below, weighted_report
-from ldpstats.questions import Question
+from ldpstats.numbers.arrays import BoolArray, FloatArray
 
 Counts = Sequence[NDArray[np.int64]]
 _GROUPS = 8

@@ -17,12 +17,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ldpstats.answers.domain import Domain
 from ldpstats.conformance.courses import TooManyCoursesError
 from ldpstats.conformance.enumeration import MOST_COURSES, ScriptedDraws, outcomes
 from ldpstats.conformance.requirements import ConformanceError
-from ldpstats.domain import Domain
+from ldpstats.numbers.randomness import Shape
 from ldpstats.protocols import LocalProtocol
-from ldpstats.randomness import Shape
 from ldpstats.tables import TableSet
 
 Make: TypeAlias = Callable[[Domain, float], LocalProtocol]
@@ -64,7 +64,7 @@ def law_of_run(run: Callable[[], Hashable], most: int = MOST_COURSES) -> Collect
     law: CollectionLaw = defaultdict(Fraction)
 
     def once(draws: ScriptedDraws) -> Any:
-        with patch("ldpstats.randomness._ByteDraws", lambda *_, **__: draws), without_generators():
+        with patch("ldpstats.numbers.randomness._ByteDraws", lambda *_, **__: draws), without_generators():
             made = run()
         if prod(sum(weight > 0 for weight in weights) for weights, _ in draws.choices) > most:
             raise TooManyCoursesError

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import BoolArray
-from ldpstats.grid import GRID
-from ldpstats.randomness import Shape
+from ldpstats.numbers.arrays import BoolArray
+from ldpstats.numbers.grid import GRID
+from ldpstats.numbers.randomness import Shape
 
 Law = dict[bytes, Fraction]
 Seeds = Callable[[int, int], NDArray[np.uint64]]

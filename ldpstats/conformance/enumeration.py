@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import BoolArray
 from ldpstats.conformance.courses import BranchedDraws, Law, NotOneByOneError, TooManyCoursesError, law_of_courses
-from ldpstats.grid import GRID
-from ldpstats.hashing import symbols_of
 from ldpstats.mechanisms import Mechanism
-from ldpstats.randomness import Shape
+from ldpstats.numbers.arrays import BoolArray
+from ldpstats.numbers.grid import GRID
+from ldpstats.numbers.hashing import symbols_of
+from ldpstats.numbers.randomness import Shape
 
 MOST_COURSES = 20_000
 """As many courses of its draws a sampler may take before its channel counts as too large to enumerate."""

@@ -11,9 +11,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import BoolArray, FloatArray
 from ldpstats.mechanisms import Mechanism
-from ldpstats.randomness import Rng
+from ldpstats.numbers.arrays import BoolArray, FloatArray
+from ldpstats.numbers.randomness import Rng
 
 _CHUNK_CELLS = 1 << 21
 _THRESHOLDS = 64

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import FloatArray
 from ldpstats.conformance.courses import Law, NotOneByOneError, TooManyCoursesError, law_of_courses
 from ldpstats.conformance.enumeration import decoded
 from ldpstats.conformance.events import Sample, best_event, level_of
 from ldpstats.conformance.requirements import EPSILONS, Factory, level_is_close, made, require, states_its_level
 from ldpstats.mechanisms import Mechanism
+from ldpstats.numbers.arrays import FloatArray
 from ldpstats.privacy import strict_epsilon, worst_ratio
 
 _LARGE = ((300, 1.0), (300, 11.0), (1000, 2.0))

@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import FloatArray
 from ldpstats.conformance.courses import Law
 from ldpstats.conformance.enumeration import decoded, exact_channel, representatives
 from ldpstats.mechanisms import Mechanism
+from ldpstats.numbers.arrays import FloatArray
 
 Observed = TypeVar("Observed", bound=Hashable)
 

@@ -17,10 +17,10 @@ from ldpstats.conformance.courses import Law, TooManyCoursesError
 from ldpstats.conformance.enumeration import decoded, exact_channel, law_one_by_one, outcomes, representatives
 from ldpstats.conformance.laws import CodedChannel, counted, doubles, fit_pvalue, fit_pvalue_of
 from ldpstats.conformance.requirements import FALSE_FAILURE_RATE, require, states_its_level
-from ldpstats.grid import exp_below
 from ldpstats.mechanisms import GRID_LEVEL, Longitudinal, Mechanism, Memo
+from ldpstats.numbers.grid import exp_below
+from ldpstats.numbers.randomness import Draws, seeded_bytes
 from ldpstats.privacy import worst_ratio
-from ldpstats.randomness import Draws, seeded_bytes
 
 Factory = Callable[[int, float], Longitudinal]
 
@@ -122,7 +122,7 @@ def memos_draw_securely_as_from_a_seed(make: Factory, memo: type[Memo] = Memo) -
     """Given the same words, a memo from secure randomness and one from a seed report the same, bit by bit."""
     for mechanism in _longitudinal(make, (3, 1.0)):
         users, values, said = np.arange(300), np.arange(300) % mechanism.k, []
-        with patch("ldpstats.randomness.urandom", seeded_bytes(np.random.default_rng(62))):
+        with patch("ldpstats.numbers.randomness.urandom", seeded_bytes(np.random.default_rng(62))):
             said.append(memo(mechanism).reports(users, values))
         said.append(memo(mechanism).reports(users, values, rng=62))
         same = np.array_equal(said[0].data, said[1].data) and not said[0].simulated and said[1].simulated

@@ -16,6 +16,7 @@ from unittest.mock import patch
 import numpy as np
 import pandas as pd
 
+from ldpstats.answers.domain import Domain
 from ldpstats.conformance.collection_laws import (
     LEVEL,
     TINY,
@@ -34,18 +35,17 @@ from ldpstats.conformance.collection_laws import (
 from ldpstats.conformance.courses import TooManyCoursesError
 from ldpstats.conformance.laws import fit_pvalue
 from ldpstats.conformance.requirements import FALSE_FAILURE_RATE, ConformanceError, refuses, require
-from ldpstats.domain import Domain
-from ldpstats.envelope import sealed
 from ldpstats.errors import LdpstatsError, ReportError
 from ldpstats.noise import NoiseModel
-from ldpstats.parts import Parts
 from ldpstats.presentation import Summary, progress
 from ldpstats.privacy import PrivacyStatement, strict_epsilon, worst_ratio
 from ldpstats.protocols import PROTOCOLS, LocalProtocol, Protocol
 from ldpstats.protocols.contract import missing
 from ldpstats.protocols.framed import sent_of_frame
 from ldpstats.protocols.groups import label
+from ldpstats.saving.envelope import sealed
 from ldpstats.tables import TableSet
+from ldpstats.tables.parts import Parts
 
 _EXACT = 1e-12
 _MOST_COURSES = 600

@@ -9,12 +9,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray
 from ldpstats.conformance.courses import Law, TooManyCoursesError
 from ldpstats.conformance.enumeration import decoded, exact_channel
 from ldpstats.conformance.laws import fit_pvalue
 from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms import GRID_LEVEL, Mechanism
+from ldpstats.numbers.arrays import FloatArray
 from ldpstats.privacy import strict_epsilon
 
 Factory = Callable[[int, float], Mechanism]

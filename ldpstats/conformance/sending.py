@@ -8,14 +8,14 @@ from unittest.mock import patch
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import FloatArray
 from ldpstats.conformance.courses import TooManyCoursesError
 from ldpstats.conformance.enumeration import exact_channel, report_law
 from ldpstats.conformance.laws import CodedChannel, fit_pvalue_of
 from ldpstats.conformance.requirements import FALSE_FAILURE_RATE, Factory, enumerated, made, require, smallest
 from ldpstats.mechanisms import Mechanism
+from ldpstats.numbers.arrays import FloatArray
+from ldpstats.numbers.randomness import seeded_bytes
 from ldpstats.protocols.wire import from_bytes, from_column, to_bytes, to_column
-from ldpstats.randomness import seeded_bytes
 
 UNSEEDED_FALSE_FAILURE_RATE = 1e-9
 """How often, at most, one comparison of securely drawn reports fails a correct mechanism.
@@ -123,7 +123,7 @@ def secure_reports_are_made_as_seeded_ones(make: Factory) -> None:
     for k, n in ((3, 1_500), (300, 300)):
         mechanism = made(make, k, 1.0)
         values = np.arange(n) % mechanism.k
-        with patch("ldpstats.randomness.urandom", seeded_bytes(np.random.default_rng(61))):
+        with patch("ldpstats.numbers.randomness.urandom", seeded_bytes(np.random.default_rng(61))):
             secure = mechanism.privatize(values)
         seeded = mechanism.privatize(values, rng=61)
         require(
@@ -156,7 +156,7 @@ def default_randomness_is_secure(make: Factory) -> None:
     require(not np.array_equal(first.data, second.data), f"{mechanism}: two secure runs are equal")
     scripted = []
     for seed in (1, 1, 2):
-        with patch("ldpstats.randomness.urandom", np.random.default_rng(seed).bytes):
+        with patch("ldpstats.numbers.randomness.urandom", np.random.default_rng(seed).bytes):
             scripted.append(mechanism.privatize(values).data)
     require(np.array_equal(scripted[0], scripted[1]), f"{mechanism}: reports depend on more than secure bytes")
     require(not np.array_equal(scripted[0], scripted[2]), f"{mechanism}: reports do not depend on the secure bytes")

@@ -7,12 +7,12 @@ import json
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import BoolArray
 from ldpstats.conformance.enumeration import ScriptedDraws
 from ldpstats.conformance.requirements import Factory, made, require
-from ldpstats.grid import GRID
 from ldpstats.mechanisms import plain_mechanism
-from ldpstats.randomness import Shape
+from ldpstats.numbers.arrays import BoolArray
+from ldpstats.numbers.grid import GRID
+from ldpstats.numbers.randomness import Shape
 
 _CASES = ((2, 0.5), (3, 1.0))
 

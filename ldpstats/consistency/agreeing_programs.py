@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray
 from ldpstats.consistency.agreement import AgreeingFit, SharedQuantities
 from ldpstats.consistency.marginals import Marginal
 from ldpstats.errors import LdpstatsError
+from ldpstats.numbers.arrays import FloatArray
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

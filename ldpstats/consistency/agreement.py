@@ -10,8 +10,8 @@ from itertools import combinations
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, IntArray
 from ldpstats.consistency.marginals import Attributes, Marginal, stacked
+from ldpstats.numbers.arrays import FloatArray, IntArray
 from ldpstats.tables.stacked import Cluster, Contribution, Stacked, shares, sum_at
 
 

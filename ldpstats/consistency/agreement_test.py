@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray
 from ldpstats.consistency.agreement import SharedQuantities
 from ldpstats.consistency.marginals import Marginal, stacked
+from ldpstats.numbers.arrays import FloatArray
 from ldpstats.tables.stacked import Contribution, Stacked
 
 _FLAT = 1e-10

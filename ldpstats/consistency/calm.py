@@ -12,15 +12,15 @@ from typing import Literal, TypeAlias
 import numpy as np
 import pandas as pd
 
-from ldpstats.arrays import FloatArray, IntArray, at_least, positive_epsilon, real_number
-from ldpstats.domain import Domain
+from ldpstats.answers.domain import Domain
 from ldpstats.errors import LdpstatsError
-from ldpstats.hints import Amount, Share
 from ldpstats.mechanisms import best_name, mechanism
+from ldpstats.numbers.arrays import FloatArray, IntArray, at_least, positive_epsilon, real_number
 from ldpstats.presentation import Result, Summary, summary_of_figures
 from ldpstats.protocols import SampledGroups
 from ldpstats.protocols.groups import Group, checked_domain, groups_of, label
 from ldpstats.protocols.summary import named
+from ldpstats.saving.hints import Amount, Share
 from ldpstats.views import views
 
 Cover: TypeAlias = Literal["pairs", "triples"]

@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from ldpstats.blocks import Block
+from ldpstats.answers.domain import Domain
+from ldpstats.answers.questions import Question
 from ldpstats.consistency.marginals import Attributes, refuse_untold
-from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.estimation import Fitted, most_likely
+from ldpstats.estimation.blocks import Block
 from ldpstats.estimation.proportional_fitting import proportionally_fitted
 from ldpstats.inference.engine.block_evidence import BlockEvidence
 from ldpstats.limits import LARGEST_JOINT
-from ldpstats.questions import Question
 from ldpstats.tables import Table, pooled_blocks
 
 

@@ -10,20 +10,20 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from ldpstats.arrays import FloatArray, at_least, real_array
-from ldpstats.columns import refuse_other_columns
+from ldpstats.answers.columns import refuse_other_columns
+from ldpstats.answers.domain import Domain
 from ldpstats.consistency.agreement import shared_quantities
 from ldpstats.consistency.agreement_test import agreement_of, independent
 from ldpstats.consistency.marginals import Attributes, Marginal, marginals_of, stacked
-from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation import ASSUMED, pvalue_in_words
-from ldpstats.hints import Amount, Count, Share
 from ldpstats.identification.bounds import LEVEL
 from ldpstats.noise import simulation
+from ldpstats.numbers.arrays import FloatArray, at_least, real_array
 from ldpstats.pictures.intervals import BeforeAfter
 from ldpstats.presentation import Result, Summary, panel_of_facts, panel_of_figures
 from ldpstats.privacy import PrivacyStatement
+from ldpstats.saving.hints import Amount, Count, Share
 from ldpstats.tables import Consistent, Table, TableSet, checked_table_set
 from ldpstats.tables.shared import as_reported
 

@@ -10,21 +10,21 @@ from typing import ClassVar
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, IntArray, unweighted
-from ldpstats.blocks import Block
+from ldpstats.answers.domain import Domain
+from ldpstats.answers.questions import Question
 from ldpstats.consistency.agreeing_programs import nearest_agreeing
 from ldpstats.consistency.agreement import AgreeingFit, SharedQuantities, shared_quantities
 from ldpstats.consistency.marginals import Marginal, marginals_of
 from ldpstats.consistency.violation import GAMMA, Violation, absolute_share
-from ldpstats.domain import Domain
 from ldpstats.errors import NotIdentifiedError, one_line
 from ldpstats.estimation import Estimate, Measured, unbiased
+from ldpstats.estimation.blocks import Block
 from ldpstats.estimation.estimate import among_proportions
 from ldpstats.estimation.simplex import nearest_proper
-from ldpstats.hints import Count
-from ldpstats.parts import Parts
-from ldpstats.questions import Question
+from ldpstats.numbers.arrays import FloatArray, IntArray, unweighted
+from ldpstats.saving.hints import Count
 from ldpstats.tables import Consistent, Figures, Table, TableSet, checked_table_set
+from ldpstats.tables.parts import Parts
 
 _WORDS = (
     "Made consistent with the other tables of its set ({}): proper proportions, which are biased near zero. Standard "

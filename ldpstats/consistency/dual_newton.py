@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray
 from ldpstats.consistency.estimated_means import EstimatedMeans
 from ldpstats.consistency.junction_tree import Beliefs
 from ldpstats.consistency.log_linear_terms import LogLinearTerms
 from ldpstats.noise import solve_or_shortest
+from ldpstats.numbers.arrays import FloatArray
 from ldpstats.presentation import progress
 
 _DECADES = 40

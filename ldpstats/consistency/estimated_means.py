@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray
 from ldpstats.consistency.log_linear_terms import LogLinearTerms, cells_from_means
 from ldpstats.consistency.marginals import Marginal, stacked
+from ldpstats.numbers.arrays import FloatArray
 from ldpstats.tables.stacked import Contribution, Stacked
 
 _STANDARD_ERRORS = 1e-4

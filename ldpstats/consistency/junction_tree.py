@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray
-from ldpstats.columns import listed
+from ldpstats.answers.columns import listed
 from ldpstats.consistency.marginals import Attributes
 from ldpstats.errors import LdpstatsError, one_line
+from ldpstats.numbers.arrays import FloatArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)

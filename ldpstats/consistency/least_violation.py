@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray
+from ldpstats.answers.domain import Domain
 from ldpstats.consistency.marginals import Marginal, overlapping
 from ldpstats.consistency.violation import absolute_share
-from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError
+from ldpstats.numbers.arrays import FloatArray
 
 # by how much a marginal may count as more precise than another: it then has its way, and solvers keep their digits
 _PRECISER = 100

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ldpstats.arrays import BoolArray, FloatArray, IntArray
 from ldpstats.consistency.junction_tree import Beliefs, Factor, JunctionTree
 from ldpstats.consistency.marginals import Attributes
+from ldpstats.numbers.arrays import BoolArray, FloatArray, IntArray
 
 # quotients of smaller probabilities would overflow
 _HARDLY_EVER = 1e-290

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, IntArray, places_onto
-from ldpstats.columns import listed
-from ldpstats.domain import Domain
+from ldpstats.answers.columns import listed
+from ldpstats.answers.domain import Domain
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
-from ldpstats.hints import Count
 from ldpstats.limits import LARGEST_JOINT, refuse_too_many_cells
 from ldpstats.noise import NoiseModel
+from ldpstats.numbers.arrays import FloatArray, IntArray, places_onto
+from ldpstats.saving.hints import Count
 from ldpstats.tables import Consistent, Reconstructed, Table, checked_table
 from ldpstats.tables.shared import as_reported
 from ldpstats.tables.stacked import Contribution, Stacked

@@ -9,8 +9,7 @@ from itertools import combinations
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray
-from ldpstats.columns import listed
+from ldpstats.answers.columns import listed
 from ldpstats.consistency.dual_newton import LogLinearPoint, minimum_in_the_limit
 from ldpstats.consistency.estimated_means import EstimatedMeans, equations, misfit
 from ldpstats.consistency.junction_tree import JunctionTree
@@ -18,6 +17,7 @@ from ldpstats.consistency.log_linear_terms import CellTermCovariance, LogLinearT
 from ldpstats.consistency.marginals import Attributes, Marginal
 from ldpstats.errors import LdpstatsError
 from ldpstats.noise import solve_or_shortest
+from ldpstats.numbers.arrays import FloatArray
 
 MOST_CELLS = 2**20
 """So many cells may the tables of all cliques have: every step of a fit goes through them."""

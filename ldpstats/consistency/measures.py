@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from ldpstats.arrays import FloatArray, as_array
 from ldpstats.errors import LdpstatsError
+from ldpstats.numbers.arrays import FloatArray, as_array
 from ldpstats.tables import Table, checked_table
 
 Distribution: TypeAlias = Table | ArrayLike

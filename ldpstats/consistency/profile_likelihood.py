@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ldpstats.arrays import BoolArray, FloatArray, refuse_no_covariance
 from ldpstats.consistency.dual_newton import LogLinearPoint, with_entropy
 from ldpstats.consistency.log_linear_terms import CellTermCovariance, LogLinearTerms, cells_from_means
 from ldpstats.consistency.marginals import Attributes, Marginal, refuse_untold
 from ldpstats.consistency.maximum_entropy import MaximumEntropy, fit_maximum_entropy
 from ldpstats.noise import solve_or_shortest
+from ldpstats.numbers.arrays import BoolArray, FloatArray, refuse_no_covariance
 
 FAR = 5
 """A cell so many standard errors away from zero and from one gets normal limits."""

@@ -9,9 +9,9 @@ from statistics import NormalDist
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, IntArray
 from ldpstats.consistency.marginals import Attributes, Marginal
 from ldpstats.consistency.profile_likelihood import FAR, ProfileLikelihood, far_from_the_ends
+from ldpstats.numbers.arrays import FloatArray, IntArray
 from ldpstats.presentation import progress
 
 _USUAL = 0.05

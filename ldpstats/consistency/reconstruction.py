@@ -6,19 +6,18 @@ import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from ldpstats.arrays import at_least, unweighted
+from ldpstats.answers.domain import Domain
 from ldpstats.consistency.marginals import as_collected
 from ldpstats.consistency.reconstruction_methods import RECONSTRUCTION_METHODS
 from ldpstats.consistency.relevant_marginals import joining
-from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation import Estimate, pvalue_in_words, refuse_empty
 from ldpstats.identification.bounds import LEVEL
 from ldpstats.identification.identified import MOST_CONTRASTS, Identified
 from ldpstats.limits import LARGEST_JOINT
-from ldpstats.parts import Parts
+from ldpstats.numbers.arrays import at_least, unweighted
+from ldpstats.numbers.randomness import Rng, generator
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.randomness import Rng, generator
 from ldpstats.tables import (
     Figures,
     JointReports,
@@ -29,6 +28,7 @@ from ldpstats.tables import (
     pooled_blocks,
     pooled_measured,
 )
+from ldpstats.tables.parts import Parts
 from ldpstats.tables.shared import reports_once
 
 _POOLED = "The reports identify every cell: the pooled view of the set shows them without an assumption."

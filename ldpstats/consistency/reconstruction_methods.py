@@ -16,8 +16,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import FloatArray
-from ldpstats.blocks import Block
+from ldpstats.answers.domain import Domain
 from ldpstats.consistency.channels_em import joint_blocks, most_likely_even
 from ldpstats.consistency.least_violation import fitted_joint
 from ldpstats.consistency.marginals import Attributes, Marginal, within
@@ -28,10 +27,11 @@ from ldpstats.consistency.refits import least_violating_refits, shortest_refits
 from ldpstats.consistency.relevant_marginals import relevant_marginals
 from ldpstats.consistency.shrinkage import shrunken_joint, shrunken_refits
 from ldpstats.consistency.violation import GAMMA, absolute_share
-from ldpstats.domain import Domain
 from ldpstats.estimation import Limits
+from ldpstats.estimation.blocks import Block
 from ldpstats.estimation.proportional_fitting import proportionally_fitted
 from ldpstats.noise import Tally
+from ldpstats.numbers.arrays import FloatArray
 from ldpstats.tables import Table, pooled_blocks
 from ldpstats.tables.provenance import Groups
 from ldpstats.workers import each

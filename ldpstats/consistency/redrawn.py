@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray
-from ldpstats.domain import Domain
+from ldpstats.answers.domain import Domain
 from ldpstats.estimation.simplex import nearest_proper
 from ldpstats.estimation.unbiased_estimates import UnbiasedPooling
+from ldpstats.numbers.arrays import FloatArray
 from ldpstats.tables import Table, pooled_measured
 from ldpstats.tables.shared import overlapping
 

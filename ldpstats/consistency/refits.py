@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray
+from ldpstats.answers.domain import Domain
 from ldpstats.consistency.least_violation import StandardizedResiduals
 from ldpstats.consistency.marginals import Marginal
-from ldpstats.domain import Domain
+from ldpstats.numbers.arrays import FloatArray
 from ldpstats.presentation import progress
 from ldpstats.workers import each
 

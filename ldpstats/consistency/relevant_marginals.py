@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations
 
-from ldpstats.columns import listed
+from ldpstats.answers.columns import listed
 from ldpstats.consistency.marginals import Attributes, Marginal, refuse_untold, within
 from ldpstats.consistency.maximum_entropy import MOST_CELLS, MOST_TERMS, affordable_tree, sizes_of
 from ldpstats.errors import LdpstatsError, one_line

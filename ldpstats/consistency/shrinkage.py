@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, IntArray
+from ldpstats.answers.domain import Domain
 from ldpstats.consistency.marginals import Attributes, Marginal, overlapping
-from ldpstats.domain import Domain
 from ldpstats.estimation.simplex import nearest_proper
+from ldpstats.numbers.arrays import FloatArray, IntArray
 from ldpstats.workers import each
 
 # a variance no estimate is taken to be below, in squared proportions

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from ldpstats.arrays import real_number
 from ldpstats.errors import LdpstatsError, one_line
+from ldpstats.numbers.arrays import real_number
 
 Violation: TypeAlias = Literal["l2", "l1", "elastic-net"]
 GAMMA = 0.5

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import FloatArray
-from ldpstats.blocks import Block
+from ldpstats.estimation.blocks import Block
 from ldpstats.noise import Information, TruthOrFake
+from ldpstats.numbers.arrays import FloatArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)

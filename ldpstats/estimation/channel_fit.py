@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ldpstats.blocks import Block
+from ldpstats.answers.questions import Question
+from ldpstats.estimation.blocks import Block
 from ldpstats.estimation.component_tests import ComponentTest, shares, totals
 from ldpstats.estimation.constrained_fit import ConstrainedFit
 from ldpstats.estimation.estimate import pvalue_in_words
-from ldpstats.hints import Count
 from ldpstats.noise import Tally
 from ldpstats.presentation import Result, Summary, progress, summary_of_figures
-from ldpstats.questions import Question
+from ldpstats.saving.hints import Count
 
 LEVEL = 0.001
 """How often, at most, reports that did come through their channel are called implausible."""

@@ -10,11 +10,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import FloatArray, probability
-from ldpstats.blocks import Block
 from ldpstats.estimation.block_stack import stacked
-from ldpstats.hints import Share
+from ldpstats.estimation.blocks import Block
 from ldpstats.noise import NoiseModel
+from ldpstats.numbers.arrays import FloatArray, probability
+from ldpstats.saving.hints import Share
 
 _EXPECTED = 10
 # so many drawn tallies as far out, of at most 4,999, are more than the level allows

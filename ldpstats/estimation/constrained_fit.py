@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import BoolArray, FloatArray
-from ldpstats.blocks import Block
 from ldpstats.estimation.block_stack import stacked
+from ldpstats.estimation.blocks import Block
 from ldpstats.estimation.component_tests import AsymptoticTest, Counts
 from ldpstats.estimation.least_squares import above_zero, total_score
 from ldpstats.estimation.nearest import nearest_in_information
 from ldpstats.noise import NoiseModel
+from ldpstats.numbers.arrays import BoolArray, FloatArray
 
 _DRAWS, _BATCH = 4999, 250
 # with four component tests a p-value of one in so many is still below the level

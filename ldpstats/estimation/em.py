@@ -10,10 +10,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import FloatArray, at_least
-from ldpstats.blocks import Block
 from ldpstats.estimation.block_stack import TruthOrFakeStack, stacked
+from ldpstats.estimation.blocks import Block
 from ldpstats.noise import NoiseModel
+from ldpstats.numbers.arrays import FloatArray, at_least
 from ldpstats.presentation import progress
 
 # what rounding alone can take from the log-likelihood of a report

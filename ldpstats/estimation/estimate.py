@@ -10,15 +10,6 @@ from typing import Any, Protocol, Self
 import numpy as np
 import pandas as pd
 
-from ldpstats.arrays import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    at_least,
-    integers_below,
-    refuse_no_covariance,
-    significance,
-)
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.estimation.rare import OwnReports
 from ldpstats.estimation.shown_values import (
@@ -30,6 +21,15 @@ from ldpstats.estimation.shown_values import (
     summary_of_values,
 )
 from ldpstats.noise import NoiseModel, Tally
+from ldpstats.numbers.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    at_least,
+    integers_below,
+    refuse_no_covariance,
+    significance,
+)
 from ldpstats.presentation import Picture, Result, Summary, plain_list, plain_values
 from ldpstats.privacy import PrivacyStatement
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, IntArray
-from ldpstats.blocks import Block
 from ldpstats.estimation.block_stack import stacked
+from ldpstats.estimation.blocks import Block
 from ldpstats.estimation.estimate import Estimate, over_degrees_of_freedom
 from ldpstats.estimation.likelihood import most_likely
 from ldpstats.estimation.pooling import LinearPooling
+from ldpstats.numbers.arrays import FloatArray, IntArray
 
 
 def generalized_least_squares(blocks: Sequence[Block]) -> Estimate:

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ldpstats.arrays import FloatArray, as_array, at_least, counts_array
-from ldpstats.blocks import Block
 from ldpstats.errors import LdpstatsError
+from ldpstats.estimation.blocks import Block
 from ldpstats.estimation.em import Fitted, ReportLikelihood, accelerated_em, dense_maps, seen_in_blocks, seen_through
 from ldpstats.estimation.estimate import refuse_empty
 from ldpstats.noise import NoiseModel, TruthOrFake
+from ldpstats.numbers.arrays import FloatArray, as_array, at_least, counts_array
 
 
 def krr_mle(channel: TruthOrFake, counts: ArrayLike) -> FloatArray:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, IntArray
 from ldpstats.estimation.em import ReportLikelihood
+from ldpstats.numbers.arrays import FloatArray, IntArray
 
 # as far as a leap may take a frequency beyond an EM step: from nothing none comes back
 _FARTHEST = np.log(10)

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, IntArray, at_least, refuse_no_covariance
-from ldpstats.blocks import Block
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
+from ldpstats.estimation.blocks import Block
 from ldpstats.estimation.estimate import Estimate, invert, refuse_empty, summed
-from ldpstats.saving import Saveable
+from ldpstats.numbers.arrays import FloatArray, IntArray, at_least, refuse_no_covariance
+from ldpstats.saving.files import Saveable
 
 # singular values below this share of the largest are rounding
 _SAME = 1e-9

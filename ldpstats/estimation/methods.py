@@ -12,7 +12,6 @@ from typing import NoReturn, TypeAlias
 import numpy as np
 import pandas as pd
 
-from ldpstats.arrays import FloatArray
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation.em import Fitted
 from ldpstats.estimation.estimate import Estimate
@@ -26,10 +25,11 @@ from ldpstats.estimation.shown_values import (
     reports_in_sentences,
     summary_of_values,
 )
-from ldpstats.hints import Count
 from ldpstats.noise import Tally
+from ldpstats.numbers.arrays import FloatArray
 from ldpstats.presentation import Picture, Result, Summary
 from ldpstats.privacy import PrivacyStatement
+from ldpstats.saving.hints import Count
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ldpstats.arrays import BoolArray, FloatArray, IntArray
+from ldpstats.numbers.arrays import BoolArray, FloatArray, IntArray
 
 _EXCHANGES_AT_ONCE = 20
 _RIDGE = 1e-10

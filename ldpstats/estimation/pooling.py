@@ -9,10 +9,10 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import FloatArray
-from ldpstats.blocks import Block
 from ldpstats.errors import NotIdentifiedError
+from ldpstats.estimation.blocks import Block
 from ldpstats.estimation.estimate import refuse_empty
+from ldpstats.numbers.arrays import FloatArray
 
 Found = TypeVar("Found")
 

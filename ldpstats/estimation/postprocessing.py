@@ -17,10 +17,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, at_least
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation.estimate import Estimate
 from ldpstats.estimation.simplex import nearest_proper, water_filling
+from ldpstats.numbers.arrays import FloatArray, at_least
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, IntArray
+from ldpstats.numbers.arrays import FloatArray, IntArray
 
 _WRONG = 1e-9
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ldpstats.arrays import BoolArray, FloatArray, IntArray
 from ldpstats.errors import LdpstatsError
 from ldpstats.noise.weighted import NODES, share_below
+from ldpstats.numbers.arrays import BoolArray, FloatArray, IntArray
 
 FEW = 20
 """Counts below it are not taken for normal."""

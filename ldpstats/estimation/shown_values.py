@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, IntArray
 from ldpstats.errors import LdpstatsError
 from ldpstats.noise import simulation
+from ldpstats.numbers.arrays import FloatArray, IntArray
 from ldpstats.presentation import Picture, Summary, summary_of_facts, summary_of_figures
 from ldpstats.privacy import PrivacyStatement
 

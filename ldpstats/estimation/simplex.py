@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray
+from ldpstats.numbers.arrays import FloatArray
 
 
 def nearest_proper(estimate: FloatArray, precision: FloatArray | None = None, gamma: float = 0.0) -> FloatArray:

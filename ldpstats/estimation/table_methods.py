@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ldpstats.blocks import Block
+from ldpstats.estimation.blocks import Block
 from ldpstats.estimation.estimate import Estimate
 from ldpstats.estimation.least_squares import generalized_least_squares, maximum_likelihood
 from ldpstats.estimation.unbiased_estimates import closed_form, two_blocks, unbiased

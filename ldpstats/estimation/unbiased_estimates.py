@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray
-from ldpstats.blocks import Block
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.estimation.block_stack import TruthOrFakeStack, all_truth_or_fake
+from ldpstats.estimation.blocks import Block
 from ldpstats.estimation.estimate import Estimate, invert, over_degrees_of_freedom
 from ldpstats.estimation.measured import steadied
 from ldpstats.estimation.pooling import LinearPooling
 from ldpstats.estimation.rare import OwnReports
+from ldpstats.numbers.arrays import FloatArray
 
 
 def unbiased(blocks: Sequence[Block]) -> Estimate:

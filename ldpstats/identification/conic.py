@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray
+from ldpstats.numbers.arrays import FloatArray
 from ldpstats.presentation import progress
 
 Cone = Literal["zero", "nonnegative", "second order"]

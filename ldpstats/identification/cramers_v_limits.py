@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray
 from ldpstats.identification.possible_tables import PossibleTables
+from ldpstats.numbers.arrays import FloatArray
 
 # what the solver may miss of the least φ², which then counts for nothing
 _MISSED = 1e-7

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, real_array
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.estimation import Measured
 from ldpstats.limits import refuse_too_large
+from ldpstats.numbers.arrays import FloatArray, real_array
 
 MOST_CONTRASTS = 512
 """The most contrasts of one table that bounds are made from: their work grows with the cube of the number."""

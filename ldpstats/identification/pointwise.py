@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray
 from ldpstats.identification.identified import Identified
 from ldpstats.identification.possible_tables import PossibleTables, WholeTable, confidence_set, nearest_among
+from ldpstats.numbers.arrays import FloatArray
 
 # how much wider than the distance to the nearest proper table a confidence set must be, for a solver to find its inside
 _WIDER, _ROOM = 1.05, 0.01

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ldpstats.arrays import BoolArray, FloatArray, IntArray
 from ldpstats.identification.conic import ConicSolution, Constraints
 from ldpstats.identification.identified import Identified, radius
+from ldpstats.numbers.arrays import BoolArray, FloatArray, IntArray
 from ldpstats.presentation import progress
 
 # below this share a cell counts as empty: far more than the solver misses

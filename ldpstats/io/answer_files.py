@@ -13,7 +13,6 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.envelope import UNREADABLE, read_json, shortened_reason
 from ldpstats.errors import LdpstatsError, shortened
 from ldpstats.io.chunks import Chunk
 from ldpstats.io.described_files import ReportFile
@@ -23,6 +22,7 @@ from ldpstats.limits import LONGEST_LINE
 from ldpstats.protocols import LocalProtocol
 from ldpstats.protocols.counting import SentRows
 from ldpstats.protocols.wire import Reason, parsed_report, to_bytes
+from ldpstats.saving.envelope import UNREADABLE, read_json, shortened_reason
 
 _FORMAT, _VERSION = "ldpstats answer", 1
 _REQUIRED = frozenset(["format", "version", "protocol", "unit", "reports", "simulated"])

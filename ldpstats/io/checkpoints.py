@@ -7,10 +7,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from ldpstats.envelope import opened, sealed
 from ldpstats.errors import LdpstatsError
 from ldpstats.limits import LARGEST_FILE
-from ldpstats.saving import read_file, write
+from ldpstats.saving.envelope import opened, sealed
+from ldpstats.saving.files import read_file, write
 
 KIND, VERSION = "unfinished count", 1
 _SECONDS = 5.0

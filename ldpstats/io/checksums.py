@@ -13,7 +13,7 @@ _WORD = 8
 
 def checksum(columns: Iterable[NDArray[Any]]) -> str:
     """Return 16 hexadecimal digits that depend on every byte of the arrays and on their order; not cryptographic."""
-    from ldpstats.kernels import folded
+    from ldpstats.numbers.kernels import folded
 
     total = np.uint64(1)
     for column in columns:

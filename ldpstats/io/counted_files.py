@@ -13,8 +13,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import BoolArray, at_least, unweighted
-from ldpstats.envelope import UNREADABLE
 from ldpstats.errors import LdpstatsError, ReportError, one_line, shortened
 from ldpstats.io.answer_files import AnswerSource
 from ldpstats.io.checkpoints import Checkpoint
@@ -25,6 +23,7 @@ from ldpstats.io.quarantines import Quarantine, SetAside, refuse_mostly_bad
 from ldpstats.io.repeated_tokens import RepeatedTokens
 from ldpstats.io.sources import STANDARD, Reports, opened_sources
 from ldpstats.limits import enough_memory
+from ldpstats.numbers.arrays import BoolArray, at_least, unweighted
 from ldpstats.presentation import progress
 from ldpstats.protocols import LocalProtocol
 from ldpstats.protocols.contract import missing
@@ -32,6 +31,7 @@ from ldpstats.protocols.counting import Counting, SentRows
 from ldpstats.protocols.partitions import Partitioned, is_partitioned
 from ldpstats.protocols.repeated_rows import RepetitionSearch
 from ldpstats.protocols.wire import Reason
+from ldpstats.saving.envelope import UNREADABLE
 from ldpstats.tables import TableSet
 from ldpstats.tables.report_check import ReportCheck
 from ldpstats.workers import Cluster, on_cluster

@@ -13,13 +13,13 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import BoolArray, IntArray
 from ldpstats.errors import shortened
 from ldpstats.io.chunks import Chunk
 from ldpstats.io.described_files import ReportFile, counted
 from ldpstats.io.headers import Header, damaged, read_header, refuse_other_columns
 from ldpstats.io.layouts import Layout, Ragged, no_formula
 from ldpstats.limits import LARGEST_HEADER
+from ldpstats.numbers.arrays import BoolArray, IntArray
 from ldpstats.protocols import LocalProtocol
 from ldpstats.protocols.counting import SentRows, unknown_rows
 from ldpstats.protocols.wire import Reason
@@ -67,7 +67,7 @@ class CsvReports:
         """Do nothing: there is nothing to release."""
 
     def _lines(self, row: int, data: NDArray[Any], blocks: IntArray | None) -> bytes:
-        from ldpstats import kernels
+        from ldpstats.numbers import kernels
 
         form = self._layout.rows[row].wire.report_format
         if self._layout.sizes[row]:
@@ -196,7 +196,7 @@ class _Lines:
     """Lines of one piece of text, with the bounds of their fields."""
 
     def __init__(self, text: NDArray[np.uint8], n: int, columns: int) -> None:
-        from ldpstats import kernels
+        from ldpstats.numbers import kernels
 
         self._text, self._n = text, n
         self._bounds = np.zeros((n, columns + 1), dtype=np.int64)
@@ -265,7 +265,7 @@ class _Lines:
 
 def _read(texts: Ragged, size: int) -> tuple[NDArray[Any], BoolArray]:
     """Parse fields as whole numbers (size 0), or as `size` bytes each in hexadecimal; and which fields are such."""
-    from ldpstats import kernels
+    from ldpstats.numbers import kernels
 
     starts, ends = np.ascontiguousarray(texts.starts), np.ascontiguousarray(texts.ends)
     if not size:

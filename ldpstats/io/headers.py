@@ -11,10 +11,10 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from ldpstats import __version__
-from ldpstats.envelope import digest, read_json
 from ldpstats.errors import ReportError, one_line, shortened
 from ldpstats.privacy import plain_level
 from ldpstats.protocols import LocalProtocol
+from ldpstats.saving.envelope import digest, read_json
 
 VERSION = 1
 _IDENTITY = re.compile(r"[0-9a-f]{32}")

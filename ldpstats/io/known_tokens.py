@@ -8,9 +8,9 @@ import secrets
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import BoolArray, IntArray
 from ldpstats.errors import LdpstatsError, shortened
 from ldpstats.io.layouts import Ragged
+from ldpstats.numbers.arrays import BoolArray, IntArray
 from ldpstats.protocols.counting import SentRow
 
 LONGEST_TOKEN = 200
@@ -53,7 +53,7 @@ class KnownTokens:
 
     def hashes(self, tokens: Ragged, salts: IntArray | None = None) -> NDArray[np.uint64]:
         """Return a 128-bit hash of each token as two words; a salt makes it another hash."""
-        from ldpstats import kernels
+        from ldpstats.numbers import kernels
 
         n = len(tokens.starts)
         salted = np.zeros(n, dtype=np.uint64) if salts is None else salts.astype(np.uint64)
@@ -85,7 +85,7 @@ class _Table:
         return found
 
     def _put(self, keys: NDArray[np.uint64], values: NDArray[np.uint32]) -> tuple[NDArray[np.int64], int]:
-        from ldpstats import kernels
+        from ldpstats.numbers import kernels
 
         found = np.empty(len(keys), dtype=np.int64)
         return found, int(kernels.insert_keys(self._keys, self._values, keys, values, found))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import IntArray
+from ldpstats.numbers.arrays import IntArray
 from ldpstats.protocols import LocalProtocol
 from ldpstats.protocols.counting import SentRow, SentRows, at_places, unknown_rows
 from ldpstats.protocols.wire import Reason, report_size, to_bytes
@@ -111,7 +111,7 @@ class Layout:
 
     def by_form(self, rows: IntArray, reports: Ragged) -> Iterator[tuple[NDArray[np.int64], NDArray[Any]]]:
         """Yield the places and the array of reports of each form; rows must be known, and lengths right."""
-        from ldpstats import kernels
+        from ldpstats.numbers import kernels
 
         kinds = np.flatnonzero(np.bincount(rows, minlength=len(self.rows)))
         forms = sorted({(not self.sizes[kind], int(self.widths[kind])) for kind in kinds})

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import IntArray
-from ldpstats.envelope import UNREADABLE, digest
+from ldpstats.answers.parquet_sizes import check_footer, pages_of
 from ldpstats.errors import LdpstatsError, one_line, shortened
 from ldpstats.io.checksums import checksum
 from ldpstats.io.chunks import Chunk
@@ -23,8 +22,9 @@ from ldpstats.io.headers import Header, damaged, read_header, refuse_other_colum
 from ldpstats.io.known_tokens import LONGEST_TOKEN
 from ldpstats.io.layouts import Layout, Ragged, counted_columns
 from ldpstats.limits import LARGEST_GROUP, LARGEST_HEADER, MOST_GROUPS, too_little_memory
-from ldpstats.parquet_sizes import check_footer, pages_of
+from ldpstats.numbers.arrays import IntArray
 from ldpstats.protocols import LocalProtocol
+from ldpstats.saving.envelope import UNREADABLE, digest
 
 if TYPE_CHECKING:
     import pyarrow as pa

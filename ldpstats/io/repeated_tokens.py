@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 
 from ldpstats.errors import LdpstatsError
-from ldpstats.hints import Count
 from ldpstats.presentation import Result, Summary, plain_values, summary_of_facts
+from ldpstats.saving.hints import Count
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ldpstats.envelope import UNREADABLE
 from ldpstats.errors import ReportError, shortened
 from ldpstats.io.chunks import Chunk
 from ldpstats.io.described_files import ReportFile
@@ -21,6 +20,7 @@ from ldpstats.protocols import LocalProtocol
 from ldpstats.protocols.counting import SentRow, SentRows
 from ldpstats.protocols.framed import refuse_foreign_rows, sent_of_frame
 from ldpstats.protocols.wire import Reason
+from ldpstats.saving.envelope import UNREADABLE
 
 COLUMNS = frozenset(["collection", "group", "number", "protocol", "report", "simulated"])
 _ROWS = 1 << 16

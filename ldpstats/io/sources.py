@@ -15,15 +15,15 @@ from typing import Any, TypeAlias
 
 import pandas as pd
 
-from ldpstats.envelope import kind_of
+from ldpstats.answers.frames import known_frame
 from ldpstats.errors import LdpstatsError, ReportError, shortened
-from ldpstats.frames import known_frame
 from ldpstats.io import csv_files, parquet_files
 from ldpstats.io.answer_files import AnswerSource
 from ldpstats.io.chunks import Source
 from ldpstats.io.described_files import ReportFile
 from ldpstats.io.row_frames import COLUMNS, FrameSource, RowsSource
 from ldpstats.limits import enough_memory
+from ldpstats.saving.envelope import kind_of
 
 Reports: TypeAlias = str | Path | pd.DataFrame | Iterable[str | Path] | Iterable[pd.DataFrame]
 """Files, data frames, or several of one kind."""

@@ -13,10 +13,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from ldpstats.arrays import unweighted
-from ldpstats.columns import frame_column
+from ldpstats.answers.columns import frame_column
+from ldpstats.answers.frames import Frame, checked_frame
 from ldpstats.errors import LdpstatsError, ReportError, shortened
-from ldpstats.frames import Frame, checked_frame
 from ldpstats.io.answer_files import AnswerReader, ClientAnswer
 from ldpstats.io.csv_files import CsvReports, CsvSource
 from ldpstats.io.headers import Header
@@ -24,13 +23,14 @@ from ldpstats.io.known_tokens import checked_tokens
 from ldpstats.io.layouts import Layout
 from ldpstats.io.parquet_files import ParquetReports, ParquetSource
 from ldpstats.io.sources import STANDARD, is_report_file, open_source
-from ldpstats.parts import new_identity
+from ldpstats.numbers.arrays import unweighted
+from ldpstats.numbers.randomness import Rng, generator
 from ldpstats.presentation import progress
 from ldpstats.protocols import LocalProtocol
 from ldpstats.protocols.contract import missing
 from ldpstats.protocols.wire import Reason
-from ldpstats.randomness import Rng, generator
-from ldpstats.saving import replacing
+from ldpstats.saving.files import replacing
+from ldpstats.tables.parts import new_identity
 
 Writer: TypeAlias = ParquetReports | CsvReports
 _WRITERS: dict[str, type[Writer]] = {".parquet": ParquetReports, ".csv": CsvReports, STANDARD: CsvReports}

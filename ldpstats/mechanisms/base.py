@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ldpstats.arrays import (
+from ldpstats.errors import LdpstatsError, ReportError, shortened
+from ldpstats.estimation import ChannelFit, Estimate, ProcessedEstimate, invert, mixture_em
+from ldpstats.estimation.channel_fit import tally_fit
+from ldpstats.estimation.component_tests import ComponentTest, repeated_functions, report_sizes
+from ldpstats.estimation.methods import known_method, processed
+from ldpstats.limits import LARGEST_ALPHABET, refuse_too_many_cells
+from ldpstats.noise import NoiseModel, Tally
+from ldpstats.numbers.arrays import (
     LARGEST_WHOLE,
     BoolArray,
     FloatArray,
@@ -24,17 +31,10 @@ from ldpstats.arrays import (
     real_array,
     unweighted,
 )
-from ldpstats.errors import LdpstatsError, ReportError, shortened
-from ldpstats.estimation import ChannelFit, Estimate, ProcessedEstimate, invert, mixture_em
-from ldpstats.estimation.channel_fit import tally_fit
-from ldpstats.estimation.component_tests import ComponentTest, repeated_functions, report_sizes
-from ldpstats.estimation.methods import known_method, processed
-from ldpstats.limits import LARGEST_ALPHABET, refuse_too_many_cells
-from ldpstats.noise import NoiseModel, Tally
+from ldpstats.numbers.randomness import Draws, Rng, client_draws, generator
 from ldpstats.presentation import progress
 from ldpstats.privacy import PrivacyStatement, strict_epsilon
-from ldpstats.randomness import Draws, Rng, client_draws, generator
-from ldpstats.saving import Saveable
+from ldpstats.saving.files import Saveable
 
 _CHUNK_BYTES = 1 << 26
 """How many bytes of reports are made at once."""

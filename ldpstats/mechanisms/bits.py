@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import BoolArray
+from ldpstats.numbers.arrays import BoolArray
 
 _COUNTED = 1 << 14
 """Up to so many values the number of subsets is counted, beyond its logarithm is: that is right to a part in 10^12."""
@@ -30,7 +30,7 @@ def clean_padding(rows: NDArray[Any], width: int) -> BoolArray:
 
 def bit_counts(rows: NDArray[np.uint8], width: int) -> NDArray[np.int64]:
     """Count how often each bit is set in packed rows."""
-    from ldpstats import kernels
+    from ldpstats.numbers import kernels
 
     words = -(-rows.shape[1] // 8)
     padded = rows

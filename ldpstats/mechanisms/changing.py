@@ -12,8 +12,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import FloatArray, at_least
 from ldpstats.errors import LdpstatsError
+from ldpstats.numbers.arrays import FloatArray, at_least
 
 _MOST_STATES = 5_000_000
 _OVERHEAD = 500

@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ldpstats.grid import favoured_numerator
 from ldpstats.mechanisms.base import Mechanism, settled
 from ldpstats.mechanisms.codes import Codes, permuted, public_codes, usual_cohorts, usual_width
 from ldpstats.mechanisms.cohorts import CohortAnswers, CohortBits, settle_cohorts
+from ldpstats.numbers.grid import favoured_numerator
 
 _LARGEST_EXPONENT = 100.0
 

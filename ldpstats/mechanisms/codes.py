@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
-from ldpstats.hashing import symbols_of
 from ldpstats.limits import MOST_CODES, refuse_too_large
 from ldpstats.noise.revealed import differing_bits, identifies
+from ldpstats.numbers.hashing import symbols_of
 
 Family: TypeAlias = Callable[[int, int, int, int], NDArray[np.int64]]
 """Public maps from k values to symbols: family(k, how many maps, symbols, seed) has a row per map."""
@@ -60,7 +60,7 @@ class Codes:
 
 
 def hashed(k: int, maps: int, symbols: int, seed: int) -> NDArray[np.int64]:
-    """Return hash functions of the family in `ldpstats.hashing`, a row of symbols for the k values each."""
+    """Return hash functions of the family in `ldpstats.numbers.hashing`, a row of symbols for the k values each."""
     # digests, so that clients and servers of any kind find the same ones
     words = b"".join(blake2b(f"{seed} {number}".encode(), digest_size=16).digest() for number in range(maps))
     functions = np.repeat(np.frombuffer(words, dtype="<u8").reshape(maps, 2).astype(np.uint64), k, axis=0)

@@ -12,15 +12,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import BoolArray
 from ldpstats.errors import LdpstatsError
-from ldpstats.grid import GRID, exp_below, numerator_at_least, probability
 from ldpstats.mechanisms.base import Mechanism, ReportFormat, settled
 from ldpstats.mechanisms.bits import bit_counts, clean_padding, set_bits
 from ldpstats.mechanisms.codes import Codes, most_differing
 from ldpstats.mechanisms.grr import SymbolResponse
 from ldpstats.noise import CohortChannel, MultinomialNoise, RevealedBits
-from ldpstats.randomness import Draws
+from ldpstats.numbers.arrays import BoolArray
+from ldpstats.numbers.grid import GRID, exp_below, numerator_at_least, probability
+from ldpstats.numbers.randomness import Draws
 
 
 class CohortAnswers(SymbolResponse):

@@ -11,15 +11,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import BoolArray
-from ldpstats.grid import GRID, probability
 from ldpstats.limits import refuse_too_large
 from ldpstats.mechanisms.base import Mechanism, ReportFormat, settled
 from ldpstats.mechanisms.bits import subset_bits
 from ldpstats.mechanisms.cohorts import flip_numerator
 from ldpstats.mechanisms.longitudinal import Longitudinal
 from ldpstats.noise.revealed import RevealedBits
-from ldpstats.randomness import Draws
+from ldpstats.numbers.arrays import BoolArray
+from ldpstats.numbers.grid import GRID, probability
+from ldpstats.numbers.randomness import Draws
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpstats.errors import LdpstatsError
-from ldpstats.grid import GRID, favoured_numerator
 from ldpstats.mechanisms.base import Mechanism
 from ldpstats.noise import MultinomialNoise, TruthOrFake
-from ldpstats.randomness import Draws
+from ldpstats.numbers.grid import GRID, favoured_numerator
+from ldpstats.numbers.randomness import Draws
 
 
 @dataclass(frozen=True, slots=True)

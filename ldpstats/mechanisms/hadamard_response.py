@@ -9,13 +9,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import BoolArray, at_least, positive_epsilon
-from ldpstats.grid import GRID, exp_below, favoured_numerator, probability
 from ldpstats.mechanisms.base import Mechanism, settled
 from ldpstats.mechanisms.grr import SymbolResponse
 from ldpstats.noise import MultinomialNoise
 from ldpstats.noise.hadamard import HadamardRandomizedResponse, HadamardResponse, odd, order, places
-from ldpstats.randomness import Draws
+from ldpstats.numbers.arrays import BoolArray, at_least, positive_epsilon
+from ldpstats.numbers.grid import GRID, exp_below, favoured_numerator, probability
+from ldpstats.numbers.randomness import Draws
 
 _LARGEST_TELLING = 64.0
 """Beyond this level the grid of 2^-64 makes all levels the same, and the number of blocks need not change."""

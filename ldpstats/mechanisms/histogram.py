@@ -11,12 +11,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import BoolArray
 from ldpstats.errors import LdpstatsError
-from ldpstats.grid import GRID, exp_below, numerator_at_least, probability
 from ldpstats.mechanisms.base import Mechanism, ReportFormat
 from ldpstats.noise.additive import AdditiveNoise
-from ldpstats.randomness import Draws
+from ldpstats.numbers.arrays import BoolArray
+from ldpstats.numbers.grid import GRID, exp_below, numerator_at_least, probability
+from ldpstats.numbers.randomness import Draws
 
 _WIDEST = (1 << 10) - 1
 

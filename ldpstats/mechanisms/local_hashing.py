@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import BoolArray
-from ldpstats.grid import exp_below, probability
-from ldpstats.hashing import LARGEST_SYMBOLS, support_counts, symbols_of
 from ldpstats.mechanisms.base import Mechanism, ReportFormat, settled
 from ldpstats.mechanisms.grr import SymbolResponse
 from ldpstats.noise import SupportNoise
-from ldpstats.randomness import Draws
+from ldpstats.numbers.arrays import BoolArray
+from ldpstats.numbers.grid import exp_below, probability
+from ldpstats.numbers.hashing import LARGEST_SYMBOLS, support_counts, symbols_of
+from ldpstats.numbers.randomness import Draws
 
 _SEED_WORDS = 2
 _CERTAINLY_MOST = 20.0
@@ -27,7 +27,7 @@ class LocalHashing(SymbolResponse):
     Every respondent draws a hash function of her own, which is public, and answers with her value's symbol: the
     true one with probability p = e^ε / (e^ε + g - 1), or another one. That is ε-private whatever the function. A
     report supports the values that its function sends to the answer, which holds for another value than the true
-    one with probability 1/g. The noise model is that of ideal hashing; `ldpstats.hashing` says how near the
+    one with probability 1/g. The noise model is that of ideal hashing; `ldpstats.numbers.hashing` says how near the
     functions come to it.
 
     The estimate (θ/n - 1/g) / (p - 1/g) from the number θ of supports is Eq. 38 of Wang et al. (2020).

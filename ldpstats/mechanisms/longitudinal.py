@@ -9,14 +9,14 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import BoolArray
 from ldpstats.errors import LdpstatsError
-from ldpstats.hashing import symbols_of
 from ldpstats.mechanisms.base import Mechanism, ReportFormat
 from ldpstats.mechanisms.changing import checked_course
 from ldpstats.mechanisms.patterns import by_pattern
+from ldpstats.numbers.arrays import BoolArray
+from ldpstats.numbers.hashing import symbols_of
+from ldpstats.numbers.randomness import Draws
 from ldpstats.privacy import PrivacyStatement, strict_epsilon
-from ldpstats.randomness import Draws
 
 
 class Longitudinal(Mechanism, Protocol):

@@ -26,9 +26,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import positive_epsilon
 from ldpstats.errors import LdpstatsError
-from ldpstats.grid import GRID, double, exp_below, numerator_at_most
 from ldpstats.mechanisms.base import Mechanism
 from ldpstats.mechanisms.changing import IndependentPart, changing_ratio
 from ldpstats.mechanisms.grr import GRR
@@ -36,8 +34,10 @@ from ldpstats.mechanisms.local_hashing import BLH, LH, LocalHashing, best_symbol
 from ldpstats.mechanisms.longitudinal import Longitudinal
 from ldpstats.mechanisms.unary import OUE, SUE, UE, UnaryEncoding
 from ldpstats.noise import MultinomialNoise, SupportNoise, TruthOrFake
+from ldpstats.numbers.arrays import positive_epsilon
+from ldpstats.numbers.grid import GRID, double, exp_below, numerator_at_most
+from ldpstats.numbers.randomness import Draws
 from ldpstats.privacy import strict_epsilon
-from ldpstats.randomness import Draws
 
 _SOURCE = "Arcolezi et al. 2022, in Arcolezi et al. 2023"
 

@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from ldpstats.arrays import as_array, integers_below
-from ldpstats.envelope import opened, sealed
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.mechanisms.base import Reports
 from ldpstats.mechanisms.longitudinal import Longitudinal
-from ldpstats.randomness import Draws, Rng, client_draws
-from ldpstats.saving import Saveable
+from ldpstats.numbers.arrays import as_array, integers_below
+from ldpstats.numbers.randomness import Draws, Rng, client_draws
+from ldpstats.saving.envelope import opened, sealed
+from ldpstats.saving.files import Saveable
 
 _SAVED = ("memo", 2)
 _NAMES = {"mechanism", "simulated", "users", "keys", "answers"}

@@ -16,17 +16,17 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from pandas.api.types import infer_dtype
 
-from ldpstats.arrays import FloatArray, positive_epsilon
 from ldpstats.errors import LdpstatsError, ReportError, shortened
 from ldpstats.estimation import Estimate, ProcessedEstimate, refuse_empty
-from ldpstats.grid import GRID, favoured_numerator, probability
 from ldpstats.mechanisms.base import Mechanism, Reports, settled
 from ldpstats.mechanisms.codes import Codes, refuse_too_many
 from ldpstats.mechanisms.cohorts import CohortAnswers, CohortBits, answered, flip_numerator, flipped, header_bytes
 from ldpstats.mechanisms.local_hashing import best_symbols
+from ldpstats.numbers.arrays import FloatArray, positive_epsilon
+from ldpstats.numbers.grid import GRID, favoured_numerator, probability
+from ldpstats.numbers.randomness import Draws, Rng, client_draws
 from ldpstats.privacy import PrivacyStatement, strict_epsilon
-from ldpstats.randomness import Draws, Rng, client_draws
-from ldpstats.saving import Saveable
+from ldpstats.saving.files import Saveable
 
 _CONTRASTS = 1 << 12
 """How many contrasts the slots of an open alphabet usually tell: enough to know a thousand candidates apart."""

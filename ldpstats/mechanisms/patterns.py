@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import BoolArray
 from ldpstats.mechanisms.base import Mechanism, ReportFormat
 from ldpstats.noise import MultinomialNoise, PatternChannel
 from ldpstats.noise.pattern_channel import patterns_of
+from ldpstats.numbers.arrays import BoolArray
+from ldpstats.numbers.randomness import Draws
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.randomness import Draws
 
 _CHUNK_ENTRIES = 1 << 22
 

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from ldpstats.codec import decoded, encoded
-from ldpstats.envelope import differences
 from ldpstats.errors import LdpstatsError, shortened
-from ldpstats.grid import read_numerator
 from ldpstats.mechanisms.base import Mechanism
 from ldpstats.mechanisms.registry import kind_named
 from ldpstats.mechanisms.truth_or_fake import FakeResponse
+from ldpstats.numbers.grid import read_numerator
 from ldpstats.privacy import plain_level
+from ldpstats.saving.codec import decoded, encoded
+from ldpstats.saving.envelope import differences
 
 _PROBABILITIES = "probabilities"
 

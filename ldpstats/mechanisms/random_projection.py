@@ -8,14 +8,14 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import FloatArray
 from ldpstats.errors import ReportError
-from ldpstats.grid import favoured_numerator, probability
 from ldpstats.limits import MOST_CODES, refuse_too_large
 from ldpstats.mechanisms.base import Mechanism, settled
 from ldpstats.mechanisms.codes import Codes, public_codes
 from ldpstats.mechanisms.cohorts import CohortAnswers
 from ldpstats.noise import Tally
+from ldpstats.numbers.arrays import FloatArray
+from ldpstats.numbers.grid import favoured_numerator, probability
 
 _ROWS_PER_VALUE = 4
 

@@ -10,7 +10,6 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import pandas as pd
 
-from ldpstats.arrays import at_least, positive_epsilon
 from ldpstats.errors import LdpstatsError, one_line, shortened
 from ldpstats.limits import MOST_CELLS
 from ldpstats.mechanisms.base import Mechanism
@@ -26,8 +25,9 @@ from ldpstats.mechanisms.rappor import RAPPOR
 from ldpstats.mechanisms.sketch import CMS, HCMS
 from ldpstats.mechanisms.ss import SS
 from ldpstats.mechanisms.unary import OUE, SUE, THE, UE, OneHotCMS
+from ldpstats.numbers.arrays import at_least, positive_epsilon
 from ldpstats.presentation import progress
-from ldpstats.registered import register
+from ldpstats.saving.registered import register
 
 REGISTRY: tuple[type[Mechanism], ...] = (
     RR,

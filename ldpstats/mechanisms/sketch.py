@@ -9,15 +9,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray
 from ldpstats.errors import LdpstatsError, ReportError
 from ldpstats.estimation import refuse_empty
-from ldpstats.grid import GRID, favoured_numerator
 from ldpstats.mechanisms.base import Mechanism, settled
 from ldpstats.mechanisms.codes import Codes, hashed, public_codes, usual_cohorts, usual_width
 from ldpstats.mechanisms.cohorts import CohortAnswers, CohortBits, flip_numerator
 from ldpstats.noise import Tally
 from ldpstats.noise.hadamard import odd, walsh_hadamard
+from ldpstats.numbers.arrays import FloatArray
+from ldpstats.numbers.grid import GRID, favoured_numerator
 
 
 def _deployed(sketch: CMS | HCMS, tally: Tally) -> FloatArray:

@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import BoolArray
-from ldpstats.grid import GRID, double, exp_below, favoured_numerator, probability
 from ldpstats.mechanisms.base import Mechanism, ReportFormat, settled
 from ldpstats.mechanisms.bits import subset_bits
 from ldpstats.mechanisms.patterns import by_pattern
 from ldpstats.noise import MultinomialNoise, NoiseModel, SupportNoise, TruthOrFake
-from ldpstats.randomness import Draws
+from ldpstats.numbers.arrays import BoolArray
+from ldpstats.numbers.grid import GRID, double, exp_below, favoured_numerator, probability
+from ldpstats.numbers.randomness import Draws
 
 
 @dataclass(frozen=True, slots=True)

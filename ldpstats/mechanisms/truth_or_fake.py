@@ -13,13 +13,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import FloatArray, at_least, positive_epsilon, significance
 from ldpstats.errors import LdpstatsError, shortened
-from ldpstats.grid import GRID, exp_below, numerator_at_most, probability
 from ldpstats.mechanisms.base import Mechanism
 from ldpstats.noise import MultinomialNoise, TruthOrFake
+from ldpstats.numbers.arrays import FloatArray, at_least, positive_epsilon, significance
+from ldpstats.numbers.grid import GRID, exp_below, numerator_at_most, probability
+from ldpstats.numbers.randomness import Draws, Word
 from ldpstats.privacy import strict_epsilon
-from ldpstats.randomness import Draws, Word
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ldpstats.arrays import FloatArray, IntArray, are_shares, at_least, real_array
-from ldpstats.columns import Category, checked_categories, listed
-from ldpstats.domain import Domain
+from ldpstats.answers.columns import Category, checked_categories, listed
+from ldpstats.answers.domain import Domain
+from ldpstats.answers.frames import Frame
 from ldpstats.errors import LdpstatsError, one_line, shortened
-from ldpstats.frames import Frame
 from ldpstats.limits import refuse_too_many_cells
 from ldpstats.networks.bif import LARGEST_BIF, read_bif, written_bif
 from ldpstats.networks.interactions import plug_in_information
 from ldpstats.networks.orientation import refuse_directed_cycles
 from ldpstats.networks.structure import Edge, graph_of
 from ldpstats.networks.variable_elimination import joint_probabilities
+from ldpstats.numbers.arrays import FloatArray, IntArray, are_shares, at_least, real_array
+from ldpstats.numbers.randomness import Rng, generator
 from ldpstats.pictures.graph import DrawnEdge, NetworkGraph
 from ldpstats.presentation import Result, Summary, summary_of_facts
-from ldpstats.randomness import Rng, generator
-from ldpstats.saving import read_file, write
+from ldpstats.saving.files import read_file, write
 
 if TYPE_CHECKING:
     from networkx import DiGraph

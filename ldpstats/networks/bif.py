@@ -12,10 +12,10 @@ from urllib.parse import quote, unquote
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray
-from ldpstats.columns import Category, checked_categories
+from ldpstats.answers.columns import Category, checked_categories
 from ldpstats.errors import LdpstatsError, one_line, shortened
 from ldpstats.limits import refuse_too_many_cells
+from ldpstats.numbers.arrays import FloatArray
 
 LARGEST_BIF = 1 << 26
 """The most bytes of a file in this format: two million probabilities of all their digits, read within a minute."""

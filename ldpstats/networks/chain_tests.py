@@ -11,14 +11,14 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, IntArray
-from ldpstats.domain import Domain
+from ldpstats.answers.domain import Domain
 from ldpstats.errors import NotIdentifiedError, one_line
 from ldpstats.estimation import Measured
 from ldpstats.estimation.estimate import summed
 from ldpstats.limits import LARGEST_JOINT
 from ldpstats.networks.orientation import Orientation, Triple, Verdict, oriented, unshielded_triples
 from ldpstats.networks.structure import Edge, EdgeConstraints, Structure
+from ldpstats.numbers.arrays import FloatArray, IntArray
 from ldpstats.presentation import progress
 from ldpstats.tables import Table, TableSet, pooled_measured
 from ldpstats.tables.residuals import interactions

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ldpstats.arrays import FloatArray, at_least, significance
+from ldpstats.answers.frames import Frame, checked_frame
 from ldpstats.errors import LdpstatsError
-from ldpstats.frames import Frame, checked_frame
 from ldpstats.networks.bayesian_network import BayesianNetwork
 from ldpstats.networks.expected_accuracy import ExpectedAccuracy, expected_accuracies, label_posterior
 from ldpstats.networks.parameters import MOST_DRAWN, FittedParameters
 from ldpstats.noise import simulation
+from ldpstats.numbers.arrays import FloatArray, at_least, significance
+from ldpstats.numbers.randomness import Rng, generator
 from ldpstats.pictures.graph import NetworkGraph
 from ldpstats.presentation import Result, Summary, summary_of_facts
-from ldpstats.randomness import Rng, generator
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -9,16 +9,16 @@ from typing import TypeAlias
 import numpy as np
 import pandas as pd
 
-from ldpstats.arrays import FloatArray, IntArray, at_least, real_array, significance
-from ldpstats.columns import refuse_other_columns
+from ldpstats.answers.columns import refuse_other_columns
 from ldpstats.errors import LdpstatsError, one_line
-from ldpstats.hints import Count
 from ldpstats.networks.bayesian_network import BayesianNetwork
 from ldpstats.networks.parameters import FittedParameters, fit_parameters
 from ldpstats.noise import simulation
+from ldpstats.numbers.arrays import FloatArray, IntArray, at_least, real_array, significance
 from ldpstats.pictures.intervals import Intervals
 from ldpstats.presentation import Result, Summary, summary_of_figures
 from ldpstats.privacy import PrivacyStatement
+from ldpstats.saving.hints import Count
 from ldpstats.workers import each
 
 

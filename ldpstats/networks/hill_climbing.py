@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, places_onto
 from ldpstats.errors import NotIdentifiedError, one_line
 from ldpstats.estimation.simplex import nearest_proper
 from ldpstats.inference.engine.evidence import Evidence
@@ -20,6 +19,7 @@ from ldpstats.networks.orientation import cpdag_of
 from ldpstats.networks.pair_evidence import PairEvidence
 from ldpstats.networks.structure import Edge, EdgeConstraints, Structure, names_only, structure_of
 from ldpstats.noise import shortest
+from ldpstats.numbers.arrays import FloatArray, places_onto
 from ldpstats.presentation import progress
 from ldpstats.tables import TableSet
 from ldpstats.tables.residuals import interactions

@@ -10,10 +10,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, kronecker
-from ldpstats.blocks import Block
+from ldpstats.estimation.blocks import Block
 from ldpstats.estimation.simplex import nearest_proper
 from ldpstats.noise import MultinomialNoise, SummedSupport, SupportNoise
+from ldpstats.numbers.arrays import FloatArray, kronecker
 
 Margins: TypeAlias = tuple[FloatArray, FloatArray]
 """Something of the first attribute of a pair, and of the second one: the shares of their categories, say."""

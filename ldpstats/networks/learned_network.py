@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from ldpstats.arrays import probability, significance
-from ldpstats.columns import Category
-from ldpstats.domain import Domain
+from ldpstats.answers.columns import Category
+from ldpstats.answers.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation import ASSUMED, pvalue_in_words
-from ldpstats.hints import Count
 from ldpstats.inference import mutual_information
 from ldpstats.networks.bayesian_network import BayesianNetwork, in_numbers
 from ldpstats.networks.chain_tests import ChainTests, oriented_by_tests
@@ -25,10 +23,12 @@ from ldpstats.networks.pair_evidence import averaging_threshold
 from ldpstats.networks.parameters import FittedParameters, fit_parameters
 from ldpstats.networks.structure import Edge, EdgeConstraints, Structure, graph_of
 from ldpstats.noise import simulation
+from ldpstats.numbers.arrays import probability, significance
+from ldpstats.numbers.randomness import Rng
 from ldpstats.pictures.graph import DrawnEdge, NetworkGraph
 from ldpstats.presentation import Result, Summary, plain_rows, plain_values, progress, summary_of_figures
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.randomness import Rng
+from ldpstats.saving.hints import Count
 from ldpstats.tables import TableSet
 from ldpstats.tables.pooled import pooled_table
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from ldpstats.arrays import at_least, significance, unweighted
 from ldpstats.consistency.marginals import as_collected
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line, shortened
 from ldpstats.estimation import refuse_empty
@@ -20,8 +19,9 @@ from ldpstats.networks.learned_network import LearnedNetwork
 from ldpstats.networks.pair_evidence import EdgeConfidence, PairEvidence, redrawn_sets
 from ldpstats.networks.skeletons import SKELETON_METHODS
 from ldpstats.networks.structure import Edge, EdgeConstraints, NamedEdges, Structure, checked_constraints
+from ldpstats.numbers.arrays import at_least, significance, unweighted
+from ldpstats.numbers.randomness import Rng, generator
 from ldpstats.presentation import progress
-from ldpstats.randomness import Rng, generator
 from ldpstats.tables import TableSet, checked_table_set
 
 _REDRAWS = 100

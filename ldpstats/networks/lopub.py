@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 import numpy as np
 import pandas as pd
 
-from ldpstats.arrays import FloatArray, are_shares, at_least, real_number, significance
+from ldpstats.answers.domain import Domain
 from ldpstats.consistency.junction_tree import Beliefs, Factor, JunctionTree
 from ldpstats.consistency.marginals import Attributes, Marginal
-from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line, shortened
 from ldpstats.estimation import ASSUMED, mixture_em
 from ldpstats.estimation.simplex import nearest_proper
-from ldpstats.hints import Count
 from ldpstats.inference.effects.cramers_v import mutual_information
 from ldpstats.inference.engine.families import ProductOfConditionals
 from ldpstats.inference.engine.procedure import Method, asymptotic_test, evidence_of
@@ -27,12 +25,14 @@ from ldpstats.networks.bayesian_network import BayesianNetwork, in_numbers
 from ldpstats.networks.interactions import plug_in_information
 from ldpstats.networks.skeletons import stronger_paths
 from ldpstats.noise import simulation
+from ldpstats.numbers.arrays import FloatArray, are_shares, at_least, real_number, significance
+from ldpstats.numbers.randomness import Rng
 from ldpstats.pictures.graph import DrawnEdge, NetworkGraph
 from ldpstats.pictures.layered import outward
 from ldpstats.presentation import Result, Summary, plain_values, summary_of_facts
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.protocols import PerAttribute
-from ldpstats.randomness import Rng
+from ldpstats.saving.hints import Count
 from ldpstats.tables import Table, TableSet, checked_table
 
 if TYPE_CHECKING:

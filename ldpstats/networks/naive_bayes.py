@@ -8,8 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, significance, unweighted
-from ldpstats.columns import listed
+from ldpstats.answers.columns import listed
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.inference import AmongMany, conditional_independence_test
 from ldpstats.networks.asked_together import AskedTogether
@@ -18,6 +17,7 @@ from ldpstats.networks.classifier import Classifier
 from ldpstats.networks.interactions import ErrorAxes, information_of, interactions_of, posteriors
 from ldpstats.networks.parameters import fit_parameters
 from ldpstats.networks.structure import Edge
+from ldpstats.numbers.arrays import FloatArray, significance, unweighted
 from ldpstats.tables import Table, TableSet, checked_table_set
 from ldpstats.tables.pooled import pooled_table
 from ldpstats.tables.shared import overlapping

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from ldpstats.arrays import at_least
-from ldpstats.domain import Domain
+from ldpstats.answers.domain import Domain
+from ldpstats.answers.frames import Frame
 from ldpstats.errors import LdpstatsError, one_line
-from ldpstats.frames import Frame
-from ldpstats.hints import Amount, Count
 from ldpstats.networks.bayesian_network import BayesianNetwork
 from ldpstats.networks.orientation import cpdag_of, extension_of
 from ldpstats.networks.structure import Edge
+from ldpstats.numbers.arrays import at_least
 from ldpstats.pictures.graph import DrawnEdge, NetworkGraph
 from ldpstats.pictures.layered import outward
 from ldpstats.presentation import Result, Summary, summary_of_facts
+from ldpstats.saving.hints import Amount, Count
 
 if TYPE_CHECKING:
     from networkx import DiGraph, Graph

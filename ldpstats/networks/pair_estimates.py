@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, IntArray
-from ldpstats.blocks import Block
+from ldpstats.answers.domain import Domain
 from ldpstats.consistency.redrawn import redrawn_estimates
-from ldpstats.domain import Domain
 from ldpstats.errors import NotIdentifiedError
+from ldpstats.estimation.blocks import Block
 from ldpstats.estimation.unbiased_estimates import UnbiasedPooling
 from ldpstats.limits import LARGEST_JOINT, refuse_too_many_cells
 from ldpstats.networks.interactions import ErrorAxes, Margins, PairErrors, even_law, interactions_of
 from ldpstats.networks.structure import Edge
+from ldpstats.numbers.arrays import FloatArray, IntArray
 from ldpstats.presentation import progress
 from ldpstats.tables import Table
 from ldpstats.tables.shared import as_reported, overlapping

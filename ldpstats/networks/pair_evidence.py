@@ -10,11 +10,11 @@ from typing import Literal, Self
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, IntArray, at_least, kronecker
-from ldpstats.blocks import Block
-from ldpstats.domain import Domain
+from ldpstats.answers.domain import Domain
+from ldpstats.answers.questions import Question
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation import LinearPooling
+from ldpstats.estimation.blocks import Block
 from ldpstats.estimation.simplex import nearest_proper
 from ldpstats.inference.engine.block_evidence import BlockEvidence
 from ldpstats.inference.engine.evidence import Evidence
@@ -34,9 +34,9 @@ from ldpstats.networks.interactions import (
 )
 from ldpstats.networks.pair_estimates import PairEstimates, PairSources, Pool
 from ldpstats.networks.structure import Edge
+from ldpstats.numbers.arrays import FloatArray, IntArray, at_least, kronecker
+from ldpstats.numbers.randomness import Rng, generator
 from ldpstats.presentation import progress
-from ldpstats.questions import Question
-from ldpstats.randomness import Rng, generator
 from ldpstats.tables import Table, TableSet
 from ldpstats.tables.shared import overlapping
 

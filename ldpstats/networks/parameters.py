@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ldpstats.arrays import FloatArray, at_least, real_number, significance, unweighted
-from ldpstats.columns import Category, listed
+from ldpstats.answers.columns import Category, listed
 from ldpstats.consistency import reconstruct
 from ldpstats.errors import LdpstatsError, one_line, shortened
 from ldpstats.estimation import ASSUMED
-from ldpstats.hints import Amount
 from ldpstats.networks.bayesian_network import BayesianNetwork
 from ldpstats.networks.family_estimates import MAXIMUM_ENTROPY, Family, FamilyEstimates, SmoothedRows, spread_of
 from ldpstats.noise import simulation
+from ldpstats.numbers.arrays import FloatArray, at_least, real_number, significance, unweighted
+from ldpstats.numbers.randomness import Rng, generator
 from ldpstats.pictures.graph import NetworkGraph
 from ldpstats.presentation import Result, Summary, plain_rows, plain_values, progress, summary_of_facts
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.randomness import Rng, generator
+from ldpstats.saving.hints import Amount
 from ldpstats.tables import TableSet, checked_table_set
 
 if TYPE_CHECKING:

@@ -10,23 +10,23 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ldpstats.arrays import FloatArray, IntArray, are_shares, at_least, refuse_no_covariance, significance
-from ldpstats.columns import Category, known_category, listed
+from ldpstats.answers.columns import Category, known_category, listed
+from ldpstats.answers.domain import Domain
 from ldpstats.confidence.confidence_sets import FiellerQuotient
-from ldpstats.domain import Domain
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line, shortened
 from ldpstats.estimation import ASSUMED
-from ldpstats.hints import Count
 from ldpstats.limits import LARGEST_JOINT, refuse_too_many_cells
 from ldpstats.networks.bayesian_network import BayesianNetwork
 from ldpstats.networks.family_estimates import Family, by_name
 from ldpstats.networks.parameters import MOST_DRAWN, FittedParameters, RowsOfFamily, in_words
 from ldpstats.networks.variable_elimination import joint_probabilities, with_ancestors
 from ldpstats.noise import simulation
+from ldpstats.numbers.arrays import FloatArray, IntArray, are_shares, at_least, refuse_no_covariance, significance
+from ldpstats.numbers.randomness import Rng, generator
 from ldpstats.pictures.intervals import MOST_LINES, Intervals
 from ldpstats.presentation import Result, Summary, plain_values, summary_of_figures
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.randomness import Rng, generator
+from ldpstats.saving.hints import Count
 
 
 def query(

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import pandas as pd
 
-from ldpstats.domain import Domain
+from ldpstats.answers.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line, shortened
-from ldpstats.hints import Share
+from ldpstats.saving.hints import Share
 
 if TYPE_CHECKING:
     from networkx import DiGraph

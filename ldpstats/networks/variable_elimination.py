@@ -9,8 +9,8 @@ from types import MappingProxyType
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray
 from ldpstats.limits import refuse_too_many_cells
+from ldpstats.numbers.arrays import FloatArray
 
 
 def with_ancestors(parents: Mapping[str, Sequence[str]], names: Iterable[str]) -> set[str]:

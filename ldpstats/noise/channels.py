@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import BoolArray, FloatArray, as_array, whole_cells
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.limits import refuse_too_large
 from ldpstats.noise.information import Information
 from ldpstats.noise.report_total import ReportTotal
+from ldpstats.numbers.arrays import BoolArray, FloatArray, as_array, whole_cells
 
 if TYPE_CHECKING:
     from ldpstats.noise.model import NoiseModel

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import BoolArray, FloatArray, IntArray, as_array, at_least
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.limits import MOST_CODES, refuse_too_large
 from ldpstats.noise.channels import Channel, privacy_loss
 from ldpstats.noise.information import Information, information_of
+from ldpstats.numbers.arrays import BoolArray, FloatArray, IntArray, as_array, at_least
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ldpstats.arrays import BoolArray, FloatArray, IntArray, at_least, whole_cells
 from ldpstats.errors import LdpstatsError
 from ldpstats.limits import refuse_too_large, refuse_too_many_cells
 from ldpstats.noise.channels import Channel, privacy_loss
 from ldpstats.noise.information import Information, information_of
+from ldpstats.numbers.arrays import BoolArray, FloatArray, IntArray, at_least, whole_cells
 
 _PLUS, _MINUS = 0, 1
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, IntArray
+from ldpstats.numbers.arrays import FloatArray, IntArray
 
 # of the largest eigenvalue, once the diagonal is one
 _SINGULAR = 1e-9

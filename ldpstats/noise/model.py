@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import FloatArray
 from ldpstats.noise.channels import Channel, TruthOrFake
 from ldpstats.noise.information import Information
 from ldpstats.noise.report_total import ReportTotal
+from ldpstats.numbers.arrays import FloatArray
 
 
 class NoiseModel(Protocol):

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import FloatArray
 from ldpstats.limits import refuse_too_large
 from ldpstats.noise.channels import Channel, TruthOrFake, multinomial_covariance, proper
 from ldpstats.noise.information import Information
 from ldpstats.noise.model import NoiseModel
 from ldpstats.noise.report_total import ReportTotal
+from ldpstats.numbers.arrays import FloatArray
 
 
 @dataclass(frozen=True, slots=True)

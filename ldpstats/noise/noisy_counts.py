@@ -10,7 +10,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import FloatArray, at_least, whole_cells
 from ldpstats.errors import LdpstatsError
 from ldpstats.limits import refuse_too_large
 from ldpstats.noise.additive import gls_score
@@ -18,6 +17,7 @@ from ldpstats.noise.channels import multinomial_covariance, proper
 from ldpstats.noise.information import Information
 from ldpstats.noise.model import NoiseModel
 from ldpstats.noise.report_total import ReportTotal
+from ldpstats.numbers.arrays import FloatArray, at_least, whole_cells
 
 _CANCELLED = 1e-12
 """A sum that is a smaller share of its absolute terms has lost too many digits to be called positive."""

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import BoolArray, FloatArray, IntArray
 from ldpstats.errors import LdpstatsError
 from ldpstats.limits import MOST_PATTERNS
 from ldpstats.noise.channels import RAREST, Channel, proper
@@ -19,6 +18,7 @@ from ldpstats.noise.information import Information, information_of
 from ldpstats.noise.model import NoiseModel
 from ldpstats.noise.report_total import ReportTotal
 from ldpstats.noise.support import SupportNoise
+from ldpstats.numbers.arrays import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import BoolArray, FloatArray, as_array, at_least
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.limits import refuse_too_large
 from ldpstats.noise.channels import privacy_loss
@@ -17,6 +16,7 @@ from ldpstats.noise.information import Information, information_of, solve_or_sho
 from ldpstats.noise.model import NoiseModel
 from ldpstats.noise.report_total import ReportTotal
 from ldpstats.noise.subsets import uniform_subset_counts
+from ldpstats.numbers.arrays import BoolArray, FloatArray, as_array, at_least
 
 # the smallest pivot of a Gram matrix of zeros and ones, against the largest, that is not rounding alone
 _SMALLEST_PIVOT = 1e-9

@@ -36,7 +36,7 @@ def uniform_subset_counts(subsets: Counts, values: int, size: int, rng: np.rando
 
 def _drawn(free: Counts, holders: Counts, size: int, rng: np.random.Generator) -> Counts:
     """Draw the counts, given how many subsets are free, and how many hold each value as their owner's."""
-    from ldpstats.kernels import split_subsets
+    from ldpstats.numbers.kernels import split_subsets
 
     values, tables = holders.shape[-1], free.size
     if not tables:

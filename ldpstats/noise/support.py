@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import FloatArray, whole_cells
 from ldpstats.errors import LdpstatsError
 from ldpstats.limits import refuse_too_large
 from ldpstats.noise.channels import privacy_loss
@@ -16,6 +15,7 @@ from ldpstats.noise.information import Information, solve_or_shortest
 from ldpstats.noise.model import NoiseModel
 from ldpstats.noise.report_total import ReportTotal
 from ldpstats.noise.subsets import subset_counts
+from ldpstats.numbers.arrays import FloatArray, whole_cells
 
 if TYPE_CHECKING:
     from ldpstats.noise.summed import SummedSupport

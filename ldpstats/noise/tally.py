@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ldpstats.arrays import as_array, at_least, counts_array
 from ldpstats.errors import ReportError
 from ldpstats.noise.model import NoiseModel
-from ldpstats.saving import Saveable
+from ldpstats.numbers.arrays import as_array, at_least, counts_array
+from ldpstats.saving.files import Saveable
 
 
 @dataclass(frozen=True, slots=True, eq=False)

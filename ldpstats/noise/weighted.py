@@ -9,11 +9,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import FloatArray
 from ldpstats.noise.model import NoiseModel
 from ldpstats.noise.multinomial import MultinomialNoise
 from ldpstats.noise.summed import SummedSupport
 from ldpstats.noise.support import SupportNoise
+from ldpstats.numbers.arrays import FloatArray
 
 ComplexArray: TypeAlias = NDArray[np.complexfloating[Any, Any]]
 

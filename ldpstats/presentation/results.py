@@ -10,7 +10,7 @@ from ldpstats.pictures.drawing import Axes, Picture
 from ldpstats.presentation.plain import plain_values
 from ldpstats.presentation.summaries import Summary
 from ldpstats.presentation.text import visible
-from ldpstats.saving import Saveable
+from ldpstats.saving.files import Saveable
 
 if TYPE_CHECKING:
     import pandas as pd

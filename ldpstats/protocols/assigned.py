@@ -14,14 +14,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ldpstats.arrays import IntArray, unweighted
-from ldpstats.blocks import Block
-from ldpstats.domain import Domain
+from ldpstats.answers.domain import Domain
+from ldpstats.answers.frames import Frame
+from ldpstats.answers.questions import Question
 from ldpstats.errors import LdpstatsError, shortened
-from ldpstats.frames import Frame
+from ldpstats.estimation.blocks import Block
 from ldpstats.mechanisms import Mechanism, best_name, mechanism
 from ldpstats.noise import Tally
-from ldpstats.parts import Parts, new_identity
+from ldpstats.numbers.arrays import IntArray, unweighted
+from ldpstats.numbers.randomness import Rng, client_draws, generator, permutation
 from ldpstats.presentation import Summary, progress
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.protocols.counting import Sending, SentReports, SentRow
@@ -36,9 +37,8 @@ from ldpstats.protocols.schedule import RECORD, among, scheduled, warn_of_few, w
 from ldpstats.protocols.summary import between, named, summary_of
 from ldpstats.protocols.unit_lists import plain_units, read_mechanisms
 from ldpstats.protocols.wire import Sendable, to_column
-from ldpstats.questions import Question
-from ldpstats.randomness import Rng, client_draws, generator, permutation
 from ldpstats.tables import Origin, Table, TableSet
+from ldpstats.tables.parts import Parts, new_identity
 from ldpstats.tables.rows import CrossedRows
 
 _CHOSEN = "mechanism"

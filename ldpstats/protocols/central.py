@@ -11,15 +11,16 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from ldpstats.arrays import positive_epsilon, significance, unweighted
-from ldpstats.blocks import Block
-from ldpstats.domain import Domain
+from ldpstats.answers.domain import Domain
+from ldpstats.answers.frames import Frame
+from ldpstats.answers.questions import Question
 from ldpstats.errors import LdpstatsError, one_line
-from ldpstats.frames import Frame
-from ldpstats.grid import double_above
+from ldpstats.estimation.blocks import Block
 from ldpstats.noise import DiscreteLaplace, NoisyCounts, Tally
 from ldpstats.noise.noisy_counts import NoiseLaw, RoundedGaussian
-from ldpstats.parts import Parts, new_identity
+from ldpstats.numbers.arrays import positive_epsilon, significance, unweighted
+from ldpstats.numbers.grid import double_above
+from ldpstats.numbers.randomness import Rng, generator
 from ldpstats.presentation import Summary, progress
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.protocols.groups import Group, NamedGroups, groups_of, label, refuse_shared_labels
@@ -27,9 +28,8 @@ from ldpstats.protocols.population import People, Population, Records, people_of
 from ldpstats.protocols.saved import SavedProtocol
 from ldpstats.protocols.schedule import RECORD
 from ldpstats.protocols.summary import summary_of
-from ldpstats.questions import Question
-from ldpstats.randomness import Rng, generator
 from ldpstats.tables import Origin, Table, TableSet
+from ldpstats.tables.parts import Parts, new_identity
 
 Scale = Literal["sound", "paper"]
 _SCALES = ("sound", "paper")

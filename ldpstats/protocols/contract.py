@@ -8,14 +8,14 @@ from typing import ClassVar
 
 import pandas as pd
 
-from ldpstats.domain import Domain
-from ldpstats.frames import Frame
+from ldpstats.answers.domain import Domain
+from ldpstats.answers.frames import Frame
 from ldpstats.mechanisms import Mechanism
+from ldpstats.numbers.randomness import Rng
 from ldpstats.presentation import Summary
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.protocols.counting import Counting, Sending, SentRow
 from ldpstats.protocols.population import Population
-from ldpstats.randomness import Rng
 from ldpstats.tables import TableSet
 
 

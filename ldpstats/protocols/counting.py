@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import BoolArray, IntArray, at_least
 from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms import ReportFormat
-from ldpstats.parts import Parts
+from ldpstats.numbers.arrays import BoolArray, IntArray, at_least
 from ldpstats.protocols.wire import Reason, Sendable, from_bytes, report_size
 from ldpstats.tables import TableSet
+from ldpstats.tables.parts import Parts
 
 _LOOKED_AT = 1 << 14
 """Rows at once of which it is kept why they are bad."""

@@ -11,18 +11,18 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ldpstats.arrays import BoolArray
-from ldpstats.domain import Domain
+from ldpstats.answers.domain import Domain
 from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms import Mechanism, ReportFormat
 from ldpstats.noise import MultinomialNoise
 from ldpstats.noise.channels import proper
 from ldpstats.noise.pattern_channel import patterns_of
-from ldpstats.parts import Parts
+from ldpstats.numbers.arrays import BoolArray
+from ldpstats.numbers.randomness import Rng
 from ldpstats.protocols.assigned import Asked, CountedRow
 from ldpstats.protocols.groups import Group
 from ldpstats.protocols.population import People
-from ldpstats.randomness import Rng
+from ldpstats.tables.parts import Parts
 from ldpstats.tables.rows import LARGEST_CROSSED, CrossedRows
 
 

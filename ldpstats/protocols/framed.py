@@ -10,12 +10,12 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.api.types import is_integer_dtype
 
-from ldpstats.arrays import BoolArray, IntArray
 from ldpstats.errors import ReportError, one_line, shortened
-from ldpstats.parts import LARGEST_PLACE, are_identities
+from ldpstats.numbers.arrays import BoolArray, IntArray
 from ldpstats.presentation import progress
 from ldpstats.protocols.counting import Counting, SentRow, SentRows, by_row
 from ldpstats.protocols.wire import Reason, from_column, report_size, to_bytes
+from ldpstats.tables.parts import LARGEST_PLACE, are_identities
 
 _LETTER = "c"
 """What a collection begins with in rows: it keeps a file reader from taking its digits for a number."""

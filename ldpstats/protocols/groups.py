@@ -7,8 +7,8 @@ from typing import TypeAlias, TypeVar
 
 from pandas.api.types import is_list_like
 
-from ldpstats.columns import listed
-from ldpstats.domain import Domain
+from ldpstats.answers.columns import listed
+from ldpstats.answers.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.views import views
 

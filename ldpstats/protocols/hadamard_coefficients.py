@@ -11,14 +11,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from ldpstats.arrays import positive_epsilon
-from ldpstats.domain import Domain
+from ldpstats.answers.domain import Domain
+from ldpstats.answers.questions import Question
 from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms import RR, Mechanism
+from ldpstats.numbers.arrays import positive_epsilon
 from ldpstats.protocols.assigned import Asked, AssignedQuestions
 from ldpstats.protocols.groups import Group, groups_of, label, refuse_shared_labels
 from ldpstats.protocols.outside import REFUSE
-from ldpstats.questions import Question
 
 _LARGEST_TABLE = 1 << 10
 

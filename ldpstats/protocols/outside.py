@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ldpstats.arrays import IntArray
 from ldpstats.errors import LdpstatsError
-from ldpstats.randomness import Draws
+from ldpstats.numbers.arrays import IntArray
+from ldpstats.numbers.randomness import Draws
 
 REFUSE, RANDOM = "refuse", "random"
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ldpstats.errors import LdpstatsError
-from ldpstats.randomness import Rng, generator
+from ldpstats.numbers.randomness import Rng, generator
 from ldpstats.workers import computed
 
 Partitioned: TypeAlias = Any

@@ -8,10 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from ldpstats.arrays import positive_epsilon
-from ldpstats.domain import Domain
+from ldpstats.answers.domain import Domain
 from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms import Mechanism
+from ldpstats.numbers.arrays import positive_epsilon
 from ldpstats.protocols.assigned import Asked, AssignedQuestions, Row
 from ldpstats.protocols.chosen_mechanisms import checked_choice, for_each
 from ldpstats.protocols.crossed import CrossedAnswers, refuse_uncrossable

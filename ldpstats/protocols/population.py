@@ -12,14 +12,14 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from pandas.api.types import is_bool_dtype, is_complex_dtype, is_hashable, is_numeric_dtype
 
-from ldpstats.arrays import NO_WEIGHTS, IntArray, as_array, counts_array
-from ldpstats.columns import frame_column, refuse_frequencies
-from ldpstats.domain import Domain
+from ldpstats.answers.columns import frame_column, refuse_frequencies
+from ldpstats.answers.domain import Domain
+from ldpstats.answers.frames import Frame, checked_frame, known_frame
+from ldpstats.answers.questions import Question
 from ldpstats.errors import LdpstatsError, one_line
-from ldpstats.frames import Frame, checked_frame, known_frame
+from ldpstats.numbers.arrays import NO_WEIGHTS, IntArray, as_array, counts_array
+from ldpstats.numbers.randomness import Draws, client_draws
 from ldpstats.protocols.outside import with_substitutes
-from ldpstats.questions import Question
-from ldpstats.randomness import Draws, client_draws
 
 Population: TypeAlias = "Frame | ArrayLike"
 _LARGEST_POPULATION = 10**9 - 1

@@ -8,11 +8,11 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray
 from ldpstats.errors import LdpstatsError
+from ldpstats.numbers.arrays import FloatArray
+from ldpstats.numbers.randomness import generator
 from ldpstats.protocols.population import Population, Records, people_of
 from ldpstats.protocols.summary import counted
-from ldpstats.randomness import generator
 from ldpstats.tables import Table, TableSet
 
 RawProportions: TypeAlias = Callable[[Sequence[str]], FloatArray]

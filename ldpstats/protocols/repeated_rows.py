@@ -13,13 +13,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ldpstats.errors import LdpstatsError
-from ldpstats.hints import Count
 from ldpstats.mechanisms import Mechanism
 from ldpstats.mechanisms.unary import UnaryEncoding
 from ldpstats.noise import NoiseModel, SupportNoise
 from ldpstats.presentation import Result, Summary, plain_values, summary_of_figures
 from ldpstats.protocols.counting import SentRow, SentRows
 from ldpstats.protocols.crossed import CrossedAnswers
+from ldpstats.saving.hints import Count
 
 CHANCE = 1e-9
 """How often, at most, rows drawn anew are taken for copies."""
@@ -151,7 +151,7 @@ class RepetitionSearch:
             self._look(rows.rows[some], rows.reports[some], self.window)
 
     def _look(self, rows: NDArray[Any], reports: NDArray[Any], window: int) -> None:
-        from ldpstats import kernels
+        from ldpstats.numbers import kernels
 
         before = min(self._n, window)
         words = self._words[: before + len(rows)]
@@ -250,7 +250,7 @@ def _largest_output(noise: NoiseModel) -> float | None:
 
 def _write_words(rows: NDArray[Any], reports: NDArray[Any], words: NDArray[np.uint64]) -> None:
     """Hash every row and its report to a word of 64 bits."""
-    from ldpstats import kernels
+    from ldpstats.numbers import kernels
 
     if reports.dtype == object:
         digests = [hashlib.blake2b(repr(one).encode(), digest_size=8).digest() for one in reports]

@@ -8,10 +8,8 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.codec import decoded, encoded
 from ldpstats.errors import LdpstatsError
 from ldpstats.noise import Tally
-from ldpstats.parts import Parts
 from ldpstats.protocols.counting import (
     Respondents,
     SentRow,
@@ -24,7 +22,9 @@ from ldpstats.protocols.counting import (
     without_rows,
 )
 from ldpstats.protocols.wire import Reason
+from ldpstats.saving.codec import decoded, encoded
 from ldpstats.tables import TableSet
+from ldpstats.tables.parts import Parts
 from ldpstats.tables.rows import CrossedRows
 
 Sums: TypeAlias = Tally | CrossedRows
@@ -78,7 +78,7 @@ class RowCounts:
 
     def _take_numbers(self, rows: SentRows) -> bool:
         """Count reports that are whole numbers, at the speed of reading them; False if one is impossible."""
-        from ldpstats import kernels
+        from ldpstats.numbers import kernels
 
         counts = np.zeros_like(self._counts)
         if kernels.count_numbers(rows.rows, rows.reports, self._starts, self._outputs, counts):

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ldpstats.arrays import positive_epsilon
-from ldpstats.domain import Domain
+from ldpstats.answers.domain import Domain
 from ldpstats.mechanisms import Mechanism
+from ldpstats.numbers.arrays import positive_epsilon
 from ldpstats.protocols.assigned import Asked, AssignedQuestions
 from ldpstats.protocols.chosen_mechanisms import checked_choice, for_each
 from ldpstats.protocols.groups import Group, NamedGroups, groups_of

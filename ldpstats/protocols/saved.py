@@ -7,15 +7,15 @@ import json
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self
 
+from ldpstats.answers.domain import Domain
 from ldpstats.client import ClientError, refuse_oversized, refuse_too_many
-from ldpstats.codec import decoded, encoded
-from ldpstats.domain import Domain
-from ldpstats.envelope import differences, opened, sealed
 from ldpstats.errors import LdpstatsError, one_line, shortened
 from ldpstats.presentation import Shown
 from ldpstats.privacy import PrivacyStatement, plain_level
 from ldpstats.protocols.outside import RANDOM, REFUSE
-from ldpstats.saving import Saveable
+from ldpstats.saving.codec import decoded, encoded
+from ldpstats.saving.envelope import differences, opened, sealed
+from ldpstats.saving.files import Saveable
 
 _FORMAT, _VERSION = "protocol", 1
 _FEWER = "No client would read it: ask about fewer attributes, fewer of them together, or collapse rare categories."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typing
 from collections.abc import Iterable, Sequence
 
-from ldpstats.domain import Domain
+from ldpstats.answers.domain import Domain
 from ldpstats.presentation import Summary, summary_of_facts
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.protocols.groups import Group, label

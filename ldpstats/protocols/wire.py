@@ -10,9 +10,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import BoolArray
 from ldpstats.errors import ReportError, shortened
 from ldpstats.mechanisms import ReportFormat
+from ldpstats.numbers.arrays import BoolArray
 
 _LETTER = "x"
 """What bytes begin with as text: it keeps a file reader from taking their digits for a number."""

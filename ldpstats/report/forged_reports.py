@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ldpstats.forged_dependence import ASSUMED, explaining_share
-from ldpstats.poisoning import amplification, worst_shift
+from ldpstats.attacks.forged_dependence import ASSUMED, explaining_share
+from ldpstats.attacks.poisoning import amplification, worst_shift
 from ldpstats.presentation import panel_of_figures
 from ldpstats.protocols.groups import label
 from ldpstats.report.content import Entry, Part, Rows

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ldpstats.arrays import BoolArray, FloatArray, significance
 from ldpstats.confidence.comparisons import Comparison
 from ldpstats.confidence.confidence_sets import FiellerQuotient
 from ldpstats.confidence.inversion import PooledReports, ScoreInversion, counted_by_part
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.estimation import ASSUMED
 from ldpstats.noise import simulation
+from ldpstats.numbers.arrays import BoolArray, FloatArray, significance
 from ldpstats.presentation import Picture, Summary, plain_values, summary_of_figures
 from ldpstats.tables.provenance import Consistent
 from ldpstats.tables.table import Table

@@ -12,11 +12,11 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 import pandas as pd
 
-from ldpstats.arrays import FloatArray, significance
-from ldpstats.columns import listed
+from ldpstats.answers.columns import listed
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation import ASSUMED, TABLE_METHODS, Estimate
 from ldpstats.noise import simulation
+from ldpstats.numbers.arrays import FloatArray, significance
 from ldpstats.presentation import Axes, Picture, Summary, plain_values
 from ldpstats.tables.conditional import Conditional
 from ldpstats.tables.residuals import AdjustedResiduals, adjusted_residuals

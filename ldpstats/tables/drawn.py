@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import FloatArray
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.estimation import ChannelFit
 from ldpstats.estimation.simplex import nearest_proper
 from ldpstats.noise import simulation
+from ldpstats.numbers.arrays import FloatArray
 from ldpstats.pictures.association_plot import AssociationPlot
 from ldpstats.pictures.intervals import MOST_LINES, Intervals
 from ldpstats.pictures.mosaic import Mosaic

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ldpstats.arrays import FloatArray, IntArray
 from ldpstats.estimation import Estimate, Measured
 from ldpstats.estimation.estimate import among_proportions
+from ldpstats.numbers.arrays import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from ldpstats.tables.pooled import JointReports

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Any
 
 from ldpstats.errors import LdpstatsError, shortened
-from ldpstats.saving import Saveable
+from ldpstats.saving.files import Saveable
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,14 +9,14 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, IntArray, integers_below
-from ldpstats.blocks import Block
-from ldpstats.domain import Classes, Domain
+from ldpstats.answers.domain import Classes, Domain
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.estimation import Estimate, Measured
-from ldpstats.parts import Parts
+from ldpstats.estimation.blocks import Block
+from ldpstats.numbers.arrays import FloatArray, IntArray, integers_below
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.tables.figures import Figures
+from ldpstats.tables.parts import Parts
 from ldpstats.tables.provenance import Summed
 from ldpstats.tables.rows import LARGEST_CROSSED, CrossedRows
 from ldpstats.tables.shared import (

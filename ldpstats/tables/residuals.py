@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray
 from ldpstats.estimation.unbiased_estimates import UnbiasedPooling
+from ldpstats.numbers.arrays import FloatArray
 from ldpstats.tables.table import Table
 from ldpstats.tables.unbiased_cells import bound_of, is_sparse, never_certain, own_reports, unbiased_cells
 

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import IntArray, at_least, counts_array
-from ldpstats.blocks import Block
-from ldpstats.domain import Domain
+from ldpstats.answers.domain import Domain
+from ldpstats.answers.questions import Question
 from ldpstats.errors import LdpstatsError
+from ldpstats.estimation.blocks import Block
 from ldpstats.noise import DenseChannel, MultinomialNoise, Tally, noise_from_dict
-from ldpstats.parts import Parts
-from ldpstats.questions import Question
+from ldpstats.numbers.arrays import IntArray, at_least, counts_array
+from ldpstats.tables.parts import Parts
 
 LARGEST_CROSSED = 1 << 10
 """The most outputs that the answers to several attributes may have together to be counted as one."""

@@ -10,11 +10,11 @@ from itertools import combinations, product
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, IntArray
+from ldpstats.answers.questions import Question
 from ldpstats.errors import LdpstatsError
 from ldpstats.estimation.unbiased_estimates import unbiased_weights
-from ldpstats.parts import Parts
-from ldpstats.questions import Question
+from ldpstats.numbers.arrays import FloatArray, IntArray
+from ldpstats.tables.parts import Parts
 from ldpstats.tables.provenance import Consistent, Reconstructed
 from ldpstats.tables.rows import CrossedRows
 from ldpstats.tables.table import Table

@@ -19,13 +19,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, IntArray
-from ldpstats.blocks import Block
 from ldpstats.errors import NotIdentifiedError
 from ldpstats.estimation.block_stack import TruthOrFakeStack, all_truth_or_fake
+from ldpstats.estimation.blocks import Block
 from ldpstats.estimation.estimate import over_degrees_of_freedom
 from ldpstats.estimation.unbiased_estimates import unbiased_weights
 from ldpstats.noise.channels import multinomial_covariance
+from ldpstats.numbers.arrays import FloatArray, IntArray
 from ldpstats.tables.rows import CrossedRows
 from ldpstats.tables.shared import REPORTS, SAMPLING, SharedReports, TableReports, common_to
 from ldpstats.tables.table import Table

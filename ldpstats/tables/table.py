@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 import numpy as np
 import pandas as pd
 
-from ldpstats.arrays import FloatArray, IntArray, significance, unweighted
-from ldpstats.blocks import Block
-from ldpstats.columns import listed
-from ldpstats.domain import Classes, Domain
+from ldpstats.answers.columns import listed
+from ldpstats.answers.domain import Classes, Domain
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.estimation import (
     ASSUMED,
@@ -28,14 +26,16 @@ from ldpstats.estimation import (
     refuse_empty,
 )
 from ldpstats.estimation.block_stack import all_truth_or_fake
+from ldpstats.estimation.blocks import Block
 from ldpstats.estimation.measured import measured_by, steadied
 from ldpstats.estimation.unbiased_estimates import steady_covariance
 from ldpstats.identification import Bounds, bounds_of
 from ldpstats.noise import simulation
-from ldpstats.parts import Parts, new_identity
+from ldpstats.numbers.arrays import FloatArray, IntArray, significance, unweighted
 from ldpstats.presentation import Axes, Picture, Result, Summary, plain_values, summary_of_figures
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.tables.figures import Figures, LimitsOfReports
+from ldpstats.tables.parts import Parts, new_identity
 from ldpstats.tables.provenance import COLLECTED, Consistent, Provenance, Reconstructed, assuming_briefly
 from ldpstats.tables.rows import CrossedRows
 

@@ -13,21 +13,21 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from ldpstats.arrays import at_least
-from ldpstats.blocks import Block
-from ldpstats.codec import decoded, decoded_as, encoded
-from ldpstats.columns import listed
-from ldpstats.domain import Classes, Domain
-from ldpstats.envelope import opened_by_version, sealed
+from ldpstats.answers.columns import listed
+from ldpstats.answers.domain import Classes, Domain
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line, shortened
 from ldpstats.estimation import ASSUMED, ChannelFit
-from ldpstats.hints import fits
+from ldpstats.estimation.blocks import Block
 from ldpstats.noise import Tally, simulation
-from ldpstats.parts import Parts
+from ldpstats.numbers.arrays import at_least
 from ldpstats.presentation import Picture, Result, Summary, plain_values, summary_of_figures
 from ldpstats.privacy import PrivacyStatement, rounded_up
-from ldpstats.saving import write
+from ldpstats.saving.codec import decoded, decoded_as, encoded
+from ldpstats.saving.envelope import opened_by_version, sealed
+from ldpstats.saving.files import write
+from ldpstats.saving.hints import fits
 from ldpstats.tables.origin import Origin
+from ldpstats.tables.parts import Parts
 from ldpstats.tables.pooled import pooled_table
 from ldpstats.tables.provenance import merged, saved
 from ldpstats.tables.report_check import ReportCheck

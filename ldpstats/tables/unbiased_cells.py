@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray
-from ldpstats.blocks import Block
 from ldpstats.errors import NotIdentifiedError
 from ldpstats.estimation import Estimate
+from ldpstats.estimation.blocks import Block
 from ldpstats.estimation.measured import steadied as shares_of
 from ldpstats.estimation.rare import FEW
 from ldpstats.estimation.unbiased_estimates import UnbiasedPooling
+from ldpstats.numbers.arrays import FloatArray
 from ldpstats.tables.provenance import assuming_briefly
 from ldpstats.tables.table import Table
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray
+from ldpstats.numbers.arrays import FloatArray
 from ldpstats.presentation import Panel, panel_of_figures
 
 # letters that the columns of one panel may take together

@@ -8,8 +8,8 @@ from typing import Literal, TypeAlias, TypeGuard, get_args
 
 import numpy as np
 
-from ldpstats.arrays import at_least
 from ldpstats.errors import LdpstatsError, one_line, shortened
+from ldpstats.numbers.arrays import at_least
 
 Attribute: TypeAlias = str | int
 Group: TypeAlias = tuple[Attribute, ...]

@@ -10,8 +10,8 @@ from math import comb
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from ldpstats.errors import LdpstatsError, shortened
-from ldpstats.hints import Count
 from ldpstats.presentation import Result, Summary, plain_values, summary_of_facts
+from ldpstats.saving.hints import Count
 from ldpstats.views.arguments import (
     Attribute,
     Cover,

@@ -8,7 +8,7 @@ from math import comb
 
 import numpy as np
 
-from ldpstats.arrays import BoolArray, IntArray
+from ldpstats.numbers.arrays import BoolArray, IntArray
 
 
 def every_group(d: int, k: int) -> Iterable[Iterable[Sequence[int]]]:

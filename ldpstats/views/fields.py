@@ -9,7 +9,7 @@ from functools import cache
 
 import numpy as np
 
-from ldpstats.arrays import IntArray
+from ldpstats.numbers.arrays import IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,7 +13,7 @@ from itertools import count
 
 import numpy as np
 
-from ldpstats.arrays import IntArray
+from ldpstats.numbers.arrays import IntArray
 from ldpstats.views.exact import every_group
 from ldpstats.views.fields import field, prime_powers, ring
 

@@ -13,13 +13,13 @@ from scipy.optimize import minimize
 from support.rare_tables import CELLS, block_of, table_of
 
 import ldpstats as ldp
-from ldpstats.blocks import Block
+from ldpstats.answers.questions import Question
 from ldpstats.confidence import comparisons as fits
 from ldpstats.confidence.confidence_sets import FiellerQuotient
 from ldpstats.confidence.inversion import PooledReports, ScoreInversion
 from ldpstats.estimation import Measured
+from ldpstats.estimation.blocks import Block
 from ldpstats.noise import MultinomialNoise, NoiseModel, Tally, TruthOrFake
-from ldpstats.questions import Question
 from ldpstats.tables import Figures
 from ldpstats.tables.unbiased_cells import is_sparse, never_certain
 

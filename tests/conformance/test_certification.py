@@ -16,7 +16,7 @@ from ldpstats.conformance.courses import TooManyCoursesError
 from ldpstats.conformance.enumeration import report_law
 from ldpstats.mechanisms import GRR, HR, LGRR, LH, LOSUE, LUE, REGISTRY, SS, DBitFlip, DBitFlipPM, Mechanism, SHist
 from ldpstats.mechanisms.hadamard_response import published_blocks
-from ldpstats.randomness import Draws
+from ldpstats.numbers.randomness import Draws
 
 
 def share_of(epsilon: Any, share: float) -> Any:

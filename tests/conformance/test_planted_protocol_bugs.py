@@ -17,12 +17,12 @@ from ldpstats import GRR, OUE, Domain, SampledGroups, TableSet
 from ldpstats.conformance import ConformanceError, protocol_checks as checks
 from ldpstats.conformance.collection_laws import joint_counts
 from ldpstats.conformance.laws import fit_pvalue
+from ldpstats.numbers.randomness import client_draws, generator
 from ldpstats.presentation import Summary, summary_of_facts
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.protocols import Asked, AssignedQuestions
 from ldpstats.protocols.population import respondents
 from ldpstats.protocols.row_counts import RowCounts
-from ldpstats.randomness import client_draws, generator
 
 
 @dataclass(frozen=True)

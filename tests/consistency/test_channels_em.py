@@ -21,12 +21,12 @@ from ldpstats import (
     SampledGroups,
     Table,
 )
-from ldpstats.blocks import Block
+from ldpstats.answers.questions import Question
 from ldpstats.consistency import channels_em
 from ldpstats.consistency.channels_em import joint_blocks, most_likely_joint
 from ldpstats.estimation import maximum_likelihood, most_likely
+from ldpstats.estimation.blocks import Block
 from ldpstats.noise import DenseChannel, MultinomialNoise, Tally, TruthOrFake
-from ldpstats.questions import Question
 from ldpstats.tables import Figures
 
 

@@ -13,13 +13,13 @@ import pytest
 from support.log_linear_tables import MODELS, SIZES, flat, log_linear, noise_free, random_graph, spread, summed
 
 from ldpstats import Domain, LdpstatsError, SampledGroups
-from ldpstats.arrays import FloatArray
 from ldpstats.consistency.marginals import Marginal, marginals_of
 from ldpstats.consistency.maximum_entropy import fit_maximum_entropy
 from ldpstats.consistency.measures import jensen_shannon, l2
 from ldpstats.consistency.relevant_marginals import relevant_marginals
 from ldpstats.datasets import network
 from ldpstats.estimation.proportional_fitting import proportionally_fitted
+from ldpstats.numbers.arrays import FloatArray
 
 
 @pytest.mark.parametrize("model", MODELS)

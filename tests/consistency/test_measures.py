@@ -14,11 +14,11 @@ from scipy.spatial.distance import cityblock, euclidean, jensenshannon
 from scipy.stats import chisquare
 
 from ldpstats import Domain, LdpstatsError, PrivacyStatement, SampledGroups, Table
-from ldpstats.blocks import Block
+from ldpstats.answers.questions import Question
 from ldpstats.consistency import measures
 from ldpstats.consistency.measures import chi_squared, compare, expected_squared_error, jensen_shannon, l1, l2
+from ldpstats.estimation.blocks import Block
 from ldpstats.noise import MultinomialNoise, Tally, TruthOrFake
-from ldpstats.questions import Question
 from ldpstats.tables import Figures
 
 DISTANCES = [l1, l2, measures.total_variation, jensen_shannon, chi_squared]

@@ -13,11 +13,11 @@ from scipy.optimize import minimize
 from scipy.stats import binom
 
 from ldpstats import GRR, OUE, SS, Domain, SampledGroups, mechanism
-from ldpstats.arrays import FloatArray
 from ldpstats.consistency.marginals import Attributes, Marginal, marginals_of, rise_of_variance
 from ldpstats.consistency.maximum_entropy import MaximumEntropy, fit_maximum_entropy, weighed_together
 from ldpstats.consistency.profile_limits import ProfileLimits
 from ldpstats.consistency.reconstruction import reconstruct
+from ldpstats.numbers.arrays import FloatArray
 
 Z = 1.959963984540054
 SIZES = {"a": 2, "b": 3, "c": 4, "d": 2}

@@ -20,12 +20,12 @@ from ldpstats import (
     association,
     independence_test,
 )
-from ldpstats.blocks import Block
 from ldpstats.consistency.consistent import make_consistent
 from ldpstats.consistency.least_violation import fitted_joint
 from ldpstats.consistency.marginals import Marginal
 from ldpstats.consistency.reconstruction import reconstruct
 from ldpstats.consistency.refits import least_violating_refits, shortest_refits
+from ldpstats.estimation.blocks import Block
 from ldpstats.estimation.proportional_fitting import proportionally_fitted
 from ldpstats.estimation.simplex import nearest_proper
 from ldpstats.noise import Tally

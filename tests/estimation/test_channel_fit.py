@@ -11,8 +11,8 @@ from scipy.optimize import nnls
 from scipy.stats import binom
 
 import ldpstats as ldp
-from ldpstats.blocks import Block
 from ldpstats.estimation import LEVEL
+from ldpstats.estimation.blocks import Block
 from ldpstats.estimation.nearest import nearest_in_information
 from ldpstats.mechanisms import Mechanism
 from ldpstats.mechanisms.base import Reports

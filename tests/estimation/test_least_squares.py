@@ -13,8 +13,8 @@ from support.blocks_of_reports import NARROW, TALL, THREE, Array, asked, drawn, 
 from support.comparisons import close
 
 from ldpstats import mechanism
-from ldpstats.blocks import Block
 from ldpstats.estimation import expectation_maximization, invert, most_likely
+from ldpstats.estimation.blocks import Block
 from ldpstats.estimation.likelihood import krr_mle
 
 OUE3, SS7, BITS, SKEW = (

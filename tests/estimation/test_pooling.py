@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from support.blocks_of_reports import FAKE, FREQUENCIES, NARROW, TALL, block, multinomial_tallies
 from support.comparisons import close
 
-from ldpstats.blocks import Block
 from ldpstats.errors import NotIdentifiedError
 from ldpstats.estimation import Estimate, LinearPooling, invert
+from ldpstats.estimation.blocks import Block
 from ldpstats.mechanisms import GRR, OUE, SS
 from ldpstats.noise import DenseChannel, MultinomialNoise, NoiseModel, Tally, TruthOrFake
 

@@ -22,11 +22,11 @@ from ldpstats import (
     association,
     mechanism,
 )
-from ldpstats.blocks import Block
-from ldpstats.envelope import sealed
+from ldpstats.answers.questions import Question
 from ldpstats.estimation import TABLE_METHODS
+from ldpstats.estimation.blocks import Block
 from ldpstats.mechanisms import REGISTRY, Mechanism
-from ldpstats.questions import Question
+from ldpstats.saving.envelope import sealed
 
 PRIVACY = PrivacyStatement(math.inf, "a test")
 PAIR = Domain({"sex": ["F", "M"], "car": ["yes", "no", "other"]})

@@ -12,8 +12,8 @@ from support.blocks_of_reports import SIX, THREE, Array, asked, drawn, estimated
 from support.comparisons import close
 
 from ldpstats import LdpstatsError
-from ldpstats.blocks import Block
 from ldpstats.estimation import invert, two_blocks, unbiased
+from ldpstats.estimation.blocks import Block
 from ldpstats.estimation.unbiased_estimates import UnbiasedPooling
 from ldpstats.mechanisms import HR, HRR, OUE
 from ldpstats.noise import MultinomialNoise, NoiseModel, Tally

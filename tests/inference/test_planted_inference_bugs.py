@@ -20,8 +20,8 @@ from scipy.stats import binom, chi2, chi2_contingency
 from support.noisy_tables import seen, table_of
 
 import ldpstats as ldp
-from ldpstats.blocks import Block
 from ldpstats.estimation import Measured
+from ldpstats.estimation.blocks import Block
 from ldpstats.inference.engine import estimate_evidence, monte_carlo, procedure, statistics
 from ldpstats.inference.engine.estimate_evidence import EstimateEvidence
 from ldpstats.inference.engine.monte_carlo import MonteCarlo

@@ -18,9 +18,9 @@ from support import killed_count
 from support.report_files import PROTOCOLS, messages, people, with_digest, write_lines
 
 import ldpstats as ldp
-from ldpstats.codec import encoded
-from ldpstats.envelope import sealed
 from ldpstats.io import checkpoints, csv_files, parquet_files
+from ldpstats.saving.codec import encoded
+from ldpstats.saving.envelope import sealed
 
 ROOT = Path(killed_count.__file__).parents[2]
 NUMBERS = PROTOCOLS["numbers"]

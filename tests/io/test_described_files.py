@@ -12,10 +12,10 @@ from pyarrow import parquet
 from support.report_files import PROTOCOLS, SUFFIXES, messages, people, with_digest, write_lines
 
 import ldpstats as ldp
-from ldpstats.envelope import digest
 from ldpstats.io import parquet_files
 from ldpstats.io.checksums import checksum
 from ldpstats.io.headers import DamagedFileError
+from ldpstats.saving.envelope import digest
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

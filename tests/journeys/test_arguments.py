@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import ldpstats as ldp
-from ldpstats.arrays import _CLUSTERS, _WEIGHTS
 from ldpstats.errors import LdpstatsError
+from ldpstats.numbers.arrays import _CLUSTERS, _WEIGHTS
 from ldpstats.protocols.groups import groups_of, views_of
 
 DOMAIN = ldp.Domain({name: ["yes", "no"] for name in "abc"})

@@ -28,10 +28,9 @@ from support.protocol_files import body_of, sealed_again
 
 import ldpstats as ldp
 from ldpstats import client
-from ldpstats.domain import Domain
-from ldpstats.envelope import sealed
-from ldpstats.grid import GRID
+from ldpstats.answers.domain import Domain
 from ldpstats.mechanisms import FakeResponse, joint_ratio
+from ldpstats.numbers.grid import GRID
 from ldpstats.privacy import strict_epsilon, worst_ratio
 from ldpstats.protocols import (
     RRBA,
@@ -43,6 +42,7 @@ from ldpstats.protocols import (
     WholeView,
 )
 from ldpstats.protocols.rrba import Answer
+from ldpstats.saving.envelope import sealed
 
 CLIENTS = Path(__file__).parents[2] / "clients"
 JAVASCRIPT = CLIENTS / "js" / "ldpstats.mjs"

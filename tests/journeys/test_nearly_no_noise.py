@@ -11,9 +11,9 @@ from scipy import stats
 
 import ldpstats as ldp
 from ldpstats import inference
-from ldpstats.blocks import Block
+from ldpstats.answers.questions import Question
+from ldpstats.estimation.blocks import Block
 from ldpstats.noise import MultinomialNoise
-from ldpstats.questions import Question
 
 PRIVACY = ldp.PrivacyStatement(math.inf, "a test")
 Test = Callable[[ldp.Table], ldp.HypothesisResult]

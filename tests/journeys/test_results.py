@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
-from test_saving import EXAMPLES, PROTOCOLS
+from saving.test_files import EXAMPLES, PROTOCOLS
 
 import ldpstats as ldp
 from ldpstats.presentation import Picture, Result, Shown, Summary

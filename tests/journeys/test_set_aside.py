@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_saving import DOMAIN, EXAMPLES, PEOPLE, RATIO
+from saving.test_files import DOMAIN, EXAMPLES, PEOPLE, RATIO
 
 import ldpstats as ldp
 from ldpstats.networks import fit_parameters

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 import ldpstats as ldp
-from ldpstats.blocks import Block
+from ldpstats.answers.questions import Question
 from ldpstats.conformance import exact_channel
 from ldpstats.errors import LdpstatsError
-from ldpstats.grid import GRID, exp_below
+from ldpstats.estimation.blocks import Block
 from ldpstats.mechanisms import SUE
 from ldpstats.mechanisms.histogram import SHE, entry_law
 from ldpstats.noise.additive import AdditiveNoise
+from ldpstats.numbers.grid import GRID, exp_below
 from ldpstats.privacy import worst_ratio
-from ldpstats.questions import Question
 from ldpstats.tables import Table
 
 LEVELS = (1e-6, 0.001, 0.01, 0.2, 0.5, 1.0, 2.0, 3.3, 6.0, 12.0, 20.0, 60.0, 1000.0)

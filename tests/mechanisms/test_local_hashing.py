@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc
 from support.comparisons import FALSE_FAILURE_RATE
 
-from ldpstats import kernels
 from ldpstats.conformance import exact_channel
 from ldpstats.conformance.laws import counted, fit_pvalue
 from ldpstats.errors import LdpstatsError
-from ldpstats.hashing import LARGEST_SYMBOLS, support_counts, symbols_of
 from ldpstats.mechanisms import Mechanism
 from ldpstats.mechanisms.local_hashing import BLH, LH, OLH, best_symbols
+from ldpstats.numbers import kernels
+from ldpstats.numbers.hashing import LARGEST_SYMBOLS, support_counts, symbols_of
 
 SEEDS = np.random.default_rng(1).integers(0, (1 << 64) - 1, size=(1 << 18, 2), dtype=np.uint64, endpoint=True)
 WORD, HASH = 1 << 64, 1 << 32

@@ -14,13 +14,13 @@ import pandas as pd
 import pytest
 from support.interruptions import interrupted
 
-from ldpstats.envelope import sealed
 from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms import GRR
 from ldpstats.mechanisms.dbitflip import DBitFlipPM
 from ldpstats.mechanisms.longitudinal import Longitudinal
 from ldpstats.mechanisms.longitudinal_rounds import LBLH, LGRR, LOLH, LOSUE, LOUE, LSUE, LUE
 from ldpstats.mechanisms.memo import Memo, _encoded
+from ldpstats.saving.envelope import sealed
 
 MECHANISMS: list[Longitudinal] = [
     LGRR(5, 2.0),
@@ -123,7 +123,7 @@ def test_reports_are_secure_unless_a_seed_is_given_and_a_seed_leaves_its_mark() 
 def test_secure_reports_and_permanent_answers_come_from_the_operating_system() -> None:
     drawn = []
     for seed in (1, 1, 2):
-        with patch("ldpstats.randomness.urandom", np.random.default_rng(seed).bytes):
+        with patch("ldpstats.numbers.randomness.urandom", np.random.default_rng(seed).bytes):
             memo = Memo(LSUE(10, 1.0))
             drawn.append([memo.reports(range(20), [3] * 20).data.tobytes() for _ in range(2)])
     assert drawn[0] == drawn[1] != drawn[2]

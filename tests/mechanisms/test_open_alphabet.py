@@ -14,18 +14,18 @@ import pytest
 from numpy.typing import NDArray
 from support.parameters import certifications
 
-from ldpstats.arrays import at_least
 from ldpstats.conformance import exact_channel
 from ldpstats.conformance.courses import Law
 from ldpstats.conformance.enumeration import outcomes
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, ReportError
-from ldpstats.grid import GRID
 from ldpstats.mechanisms import Mechanism
 from ldpstats.mechanisms.closed_alphabet import ORAPPOR, ORR
 from ldpstats.mechanisms.cohorts import flip_numerator
 from ldpstats.mechanisms.open_alphabet import OpenAlphabet, OpenRAPPOR, OpenReports, OpenRR
+from ldpstats.numbers.arrays import at_least
+from ldpstats.numbers.grid import GRID
+from ldpstats.numbers.randomness import Draws
 from ldpstats.privacy import worst_ratio
-from ldpstats.randomness import Draws
 
 
 def names(count: Any) -> list[str]:

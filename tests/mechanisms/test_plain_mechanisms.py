@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from ldpstats import OLH, LdpstatsError
-from ldpstats.grid import GRID
 from ldpstats.mechanisms import (
     GRR,
     HR,
@@ -27,7 +26,8 @@ from ldpstats.mechanisms import (
     registry,
 )
 from ldpstats.mechanisms.patterns import Patterns
-from ldpstats.randomness import client_draws
+from ldpstats.numbers.grid import GRID
+from ldpstats.numbers.randomness import client_draws
 
 MADE: list[Mechanism] = [
     *(mechanism(kind.name, kind.only_k or k, epsilon) for kind in REGISTRY for k in (2, 7) for epsilon in (0.3, 4.0)),

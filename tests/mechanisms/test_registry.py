@@ -12,12 +12,10 @@ from click.testing import CliRunner
 from numpy.typing import NDArray
 
 import ldpstats as ldp
-from ldpstats.arrays import BoolArray
-from ldpstats.auditing import audit
+from ldpstats.attacks.auditing import audit
 from ldpstats.cli import main
 from ldpstats.conformance import certify, check_named
 from ldpstats.errors import LdpstatsError
-from ldpstats.grid import GRID, favoured_numerator, probability
 from ldpstats.mechanisms import (
     GRR,
     Mechanism,
@@ -28,7 +26,9 @@ from ldpstats.mechanisms import (
     registry,
 )
 from ldpstats.noise import MultinomialNoise, TruthOrFake
-from ldpstats.randomness import Draws
+from ldpstats.numbers.arrays import BoolArray
+from ldpstats.numbers.grid import GRID, favoured_numerator, probability
+from ldpstats.numbers.randomness import Draws
 
 
 @dataclass(frozen=True, slots=True)

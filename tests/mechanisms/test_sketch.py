@@ -12,13 +12,13 @@ import pytest
 from scipy.linalg import hadamard
 from support.parameters import certifications
 
-from ldpstats.arrays import FloatArray
 from ldpstats.conformance import exact_channel
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, ReportError
 from ldpstats.mechanisms import SUE, Mechanism
 from ldpstats.mechanisms.codes import Codes
 from ldpstats.mechanisms.sketch import CMS, HCMS
 from ldpstats.noise import Tally
+from ldpstats.numbers.arrays import FloatArray
 
 VARIANTS = {
     "CMS of three columns": lambda k, epsilon: CMS(k, epsilon, hashes=k, width=3, seed=3),

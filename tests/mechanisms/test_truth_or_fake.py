@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from ldpstats import GRR, LdpstatsError
-from ldpstats.arrays import at_least, positive_epsilon
 from ldpstats.conformance import certify, checks_of, exact_channel
 from ldpstats.conformance.enumeration import decoded
-from ldpstats.grid import GRID, exp_below
 from ldpstats.mechanisms import FakeResponse, Mechanism, fake_numerators
+from ldpstats.numbers.arrays import at_least, positive_epsilon
+from ldpstats.numbers.grid import GRID, exp_below
 from ldpstats.privacy import worst_ratio
 
 UNEVEN = (0.5, 0.3, 0.15, 0.05)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ldpstats.arrays import FloatArray
 from ldpstats.networks.family_estimates import SmoothedRows, spread_of
+from ldpstats.numbers.arrays import FloatArray
 
 
 def sampled(cells: FloatArray, n: int) -> SmoothedRows:

@@ -9,7 +9,6 @@ from scipy.stats import entropy, ortho_group
 
 import ldpstats as ldp
 from ldpstats import Domain
-from ldpstats.arrays import FloatArray, kronecker
 from ldpstats.networks import pair_estimates
 from ldpstats.networks.interactions import (
     ErrorAxes,
@@ -25,6 +24,7 @@ from ldpstats.networks.interactions import (
 )
 from ldpstats.networks.pair_estimates import PairSources
 from ldpstats.networks.pair_evidence import PairEvidence
+from ldpstats.numbers.arrays import FloatArray, kronecker
 
 
 def law(seed: int, rows: int, columns: int) -> FloatArray:

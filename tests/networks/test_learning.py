@@ -14,11 +14,11 @@ import pytest
 from support.hash_seeds import printed_under_hash_seeds
 
 import ldpstats as ldp
+from ldpstats.answers.questions import Question
 from ldpstats.datasets import network
 from ldpstats.networks.learning import NETWORK_METHODS
 from ldpstats.networks.orientation import cpdag_of, v_structures
 from ldpstats.networks.pair_evidence import PairEvidence
-from ldpstats.questions import Question
 
 METHODS = ["auto", "chow-liu", "pruned"]
 ABC = ldp.Domain({"a": ["x", "y"], "b": ["p", "q", "r"], "c": ["u", "v"]})

@@ -9,10 +9,10 @@ from scipy.stats import chi2, norm
 
 import ldpstats as ldp
 from ldpstats import Domain
-from ldpstats.arrays import FloatArray
 from ldpstats.conformance.requirements import FALSE_FAILURE_RATE
 from ldpstats.networks.interactions import interactions_of
 from ldpstats.networks.pair_estimates import PairSources
+from ldpstats.numbers.arrays import FloatArray
 from ldpstats.tables import TableSet
 
 DOMAIN = Domain({"a": ["x", "y"], "b": ["x", "y", "z"], "c": ["x", "y"]})

@@ -10,7 +10,6 @@ from scipy.stats import binom, chi2, false_discovery_control, kstest, norm
 
 import ldpstats as ldp
 from ldpstats import Domain, LdpstatsError
-from ldpstats.arrays import FloatArray
 from ldpstats.conformance.requirements import FALSE_FAILURE_RATE
 from ldpstats.datasets import network
 from ldpstats.inference.engine.families import ProductOfConditionals
@@ -28,6 +27,7 @@ from ldpstats.networks.pair_evidence import (
     product_of,
     redrawn_sets,
 )
+from ldpstats.numbers.arrays import FloatArray
 from ldpstats.tables import TableSet
 
 PAIR = Domain({"a": ["x", "y"], "b": ["x", "y", "z"]})

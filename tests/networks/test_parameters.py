@@ -156,9 +156,9 @@ def test_the_order_of_tables_attributes_and_categories_changes_nothing(k: int) -
 
 def _turned(tables: ldp.TableSet, domain: Domain) -> ldp.TableSet:
     """Return the same reports with tables, attributes and categories the other way round."""
-    from ldpstats.blocks import Block
+    from ldpstats.answers.questions import Question
+    from ldpstats.estimation.blocks import Block
     from ldpstats.noise import Tally
-    from ldpstats.questions import Question
 
     made = []
     for table in tables:

@@ -12,15 +12,15 @@ from scipy.stats import binom
 
 import ldpstats as ldp
 from ldpstats import Domain, SampledGroups
-from ldpstats.arrays import FloatArray
-from ldpstats.blocks import Block
+from ldpstats.answers.questions import Question
 from ldpstats.conformance.requirements import FALSE_FAILURE_RATE
 from ldpstats.datasets import network
+from ldpstats.estimation.blocks import Block
 from ldpstats.networks.interactions import Interactions
 from ldpstats.networks.pair_evidence import PairEvidence
 from ldpstats.networks.skeletons import SKELETON_METHODS, chow_liu_tree, explained_pairs, pruned_pairs, spanning_tree
 from ldpstats.networks.structure import Edge, EdgeConstraints
-from ldpstats.questions import Question
+from ldpstats.numbers.arrays import FloatArray
 from ldpstats.tables import Table, TableSet
 
 FREE = EdgeConstraints()

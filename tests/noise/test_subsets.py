@@ -11,8 +11,8 @@ from scipy.special import chdtrc
 from scipy.stats import multinomial
 
 import ldpstats as ldp
-from ldpstats import kernels
 from ldpstats.noise import SupportNoise
+from ldpstats.numbers import kernels
 
 FALSE_FAILURE_RATE = 1e-7
 

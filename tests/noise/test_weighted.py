@@ -11,9 +11,9 @@ from scipy.stats import norm as normal, poisson
 from support.rare_tables import CELLS
 
 import ldpstats as ldp
-from ldpstats.arrays import FloatArray
 from ldpstats.noise import NoiseModel, SupportNoise
 from ldpstats.noise.weighted import NODES, share_below, weighted_report
+from ldpstats.numbers.arrays import FloatArray
 
 
 def reports_and_probabilities(noise: NoiseModel) -> tuple[FloatArray, FloatArray]:

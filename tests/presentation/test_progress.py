@@ -22,7 +22,7 @@ LONG_WORK = """
 import sys
 import numpy as np
 import ldpstats as ldp
-from ldpstats.auditing import audits
+from ldpstats.attacks.auditing import audits
 from ldpstats.conformance import certify
 from ldpstats.mechanisms import GRR
 from ldpstats.report import report_page

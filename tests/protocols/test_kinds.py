@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 import pytest
 
 from ldpstats import Domain, LdpstatsError
-from ldpstats.envelope import sealed
 from ldpstats.protocols import (
     PROTOCOLS,
     RRBA,
@@ -30,6 +29,7 @@ from ldpstats.protocols import (
     register_protocol,
 )
 from ldpstats.protocols.contract import missing
+from ldpstats.saving.envelope import sealed
 
 SMALL = Domain({"a": [0, 1], "b": ["x", "y", "z"], "c": [True, False]})
 NAMED: Any = [("b", "a"), ("c",)]

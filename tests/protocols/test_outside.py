@@ -18,12 +18,12 @@ from support.spoken import spoken
 import ldpstats as ldp
 from ldpstats.conformance import exact_channel
 from ldpstats.conformance.enumeration import outcomes
-from ldpstats.envelope import sealed
 from ldpstats.errors import DomainError, LdpstatsError, ReportError
 from ldpstats.mechanisms import FakeResponse
 from ldpstats.privacy import strict_epsilon, worst_ratio
 from ldpstats.protocols.population import respondents
 from ldpstats.protocols.rrba import Client
+from ldpstats.saving.envelope import sealed
 
 DOMAIN = ldp.Domain({"sex": ["F", "M"], "age": [1, 2, 3], "car": [True, False]})
 PEOPLE = pd.DataFrame({"sex": ["F", "M", "M", "F"] * 5, "age": [1, 2, 3, 2, 1] * 4, "car": [True, False] * 10})
@@ -152,7 +152,7 @@ def test_substitutes_are_drawn_from_the_secure_source(monkeypatch: pytest.Monkey
     protocol = ldp.SampledGroups(DOMAIN, epsilon=5.0, groups=[("sex", "age")], mechanism="grr", outside="random")
     record = pd.DataFrame({"sex": [None], "age": ["x"], "car": [True]})
     for byte, cell in ((b"\x00", 0), (b"\x01", 4)):  # the coin says the truth; words of ones are 1 modulo 2 and 3
-        monkeypatch.setattr("ldpstats.randomness.urandom", lambda count, one=byte: one * count)
+        monkeypatch.setattr("ldpstats.numbers.randomness.urandom", lambda count, one=byte: one * count)
         assert protocol.reports(record)["report"].tolist() == [cell]
 
 

@@ -21,10 +21,10 @@ from support.protocol_files import KINDS, SMALL, body_of, schema, sealed_again
 
 import ldpstats as ldp
 from ldpstats import GRR, HR, OUE, RRBA, Domain, LdpstatsError, PerAttribute, ProductDomain, SampledGroups, WholeView
+from ldpstats.answers.questions import Question
 from ldpstats.client import Respondent
 from ldpstats.mechanisms import FakeResponse, Mechanism, local_hashing, mechanism, registry, unary
 from ldpstats.protocols import PROTOCOLS, Asked, AssignedQuestions, Protocol, assigned, register_protocol
-from ldpstats.questions import Question
 
 SCHEMA = Draft202012Validator(schema())
 PEOPLE = pd.DataFrame({"a": [0, 1, 1, 0] * 9, "b": ["x", "z", "y", "x"] * 9, "c": [True, False, False, True] * 9})

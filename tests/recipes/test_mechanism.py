@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from scipy.linalg import hadamard
 
 import ldpstats as ldp
-from ldpstats import registered
-from ldpstats.arrays import BoolArray
 from ldpstats.conformance import CHECKS
 from ldpstats.extend import (
     GRID,
@@ -32,6 +30,8 @@ from ldpstats.extend import (
     register_mechanism,
 )
 from ldpstats.mechanisms import registry
+from ldpstats.numbers.arrays import BoolArray
+from ldpstats.saving import registered
 
 
 @lru_cache

@@ -9,10 +9,10 @@ from math import factorial, prod
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.blocks import Block
+from ldpstats.answers.questions import Question
 from ldpstats.estimation import TABLE_METHODS, Estimate
+from ldpstats.estimation.blocks import Block
 from ldpstats.noise import DenseChannel, MultinomialNoise, NoiseModel, Tally, TruthOrFake
-from ldpstats.questions import Question
 
 Array = NDArray[np.float64]
 SIX = np.array([0.42, 0.21, 0.12, 0.14, 0.07, 0.04])

@@ -13,12 +13,12 @@ from typing import Any
 from support.protocol_files import body_of, sealed_again
 
 from ldpstats import client
-from ldpstats.domain import Domain
-from ldpstats.envelope import sealed
-from ldpstats.grid import GRID
+from ldpstats.answers.domain import Domain
 from ldpstats.mechanisms import GRR, HR, OLH, OUE, RR, SS, SUE, FakeResponse, Mechanism, plain_mechanism
+from ldpstats.numbers.grid import GRID
 from ldpstats.protocols import RRBA, CentralLaplace, HadamardCoefficients, PerAttribute, SampledGroups
 from ldpstats.protocols.rrba.query import GroupQuery, Query
+from ldpstats.saving.envelope import sealed
 
 VECTORS = Path(__file__).parents[2] / "clients" / "test_vectors.json"
 LARGEST = GRID - 1

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 
 from ldpstats import Domain, SampledGroups, TableSet
-from ldpstats.arrays import IntArray
+from ldpstats.numbers.arrays import IntArray
 
 COLLIDER = (("a", "c"), ("b", "c"), ("c", "d"))
 

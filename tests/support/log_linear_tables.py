@@ -8,8 +8,8 @@ from itertools import combinations
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray
 from ldpstats.consistency.marginals import Attributes, Marginal
+from ldpstats.numbers.arrays import FloatArray
 
 SIZES = {"a": 3, "b": 2, "c": 2, "d": 3, "e": 2}
 

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import ldpstats as ldp
-from ldpstats.arrays import FloatArray
-from ldpstats.blocks import Block
+from ldpstats.answers.questions import Question
+from ldpstats.estimation.blocks import Block
 from ldpstats.noise import Tally
-from ldpstats.questions import Question
+from ldpstats.numbers.arrays import FloatArray
 from ldpstats.tables import Table
 
 PRIVACY = ldp.PrivacyStatement(math.inf, "a test")

@@ -14,12 +14,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import BoolArray, FloatArray
 from ldpstats.conformance import ConformanceError
 from ldpstats.errors import ReportError
 from ldpstats.estimation import Estimate
-from ldpstats.grid import GRID, favoured_numerator
-from ldpstats.hashing import support_counts, symbols_of
 from ldpstats.mechanisms import (
     BLH,
     CMS,
@@ -62,8 +59,11 @@ from ldpstats.noise import (
     TruthOrFake,
 )
 from ldpstats.noise.hadamard import odd
+from ldpstats.numbers.arrays import BoolArray, FloatArray
+from ldpstats.numbers.grid import GRID, favoured_numerator
+from ldpstats.numbers.hashing import support_counts, symbols_of
+from ldpstats.numbers.randomness import Draws
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.randomness import Draws
 
 Kind = TypeVar("Kind", bound=type)
 

@@ -7,9 +7,9 @@ import math
 import numpy as np
 
 import ldpstats as ldp
-from ldpstats.blocks import Block
+from ldpstats.answers.questions import Question
+from ldpstats.estimation.blocks import Block
 from ldpstats.noise import NoiseModel, Tally
-from ldpstats.questions import Question
 from ldpstats.tables import Table
 
 PROMISED = ldp.PrivacyStatement(math.inf, "a test")

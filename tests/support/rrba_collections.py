@@ -10,7 +10,7 @@ import pytest
 
 from ldpstats import RRBA, Domain
 from ldpstats.errors import ReportError
-from ldpstats.grid import GRID
+from ldpstats.numbers.grid import GRID
 from ldpstats.protocols.rrba import Aggregator, Answer, Client, Query
 
 PAIR = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})

@@ -127,7 +127,7 @@ def test_reports_that_do_not_fit_their_channel_have_no_errors_and_no_residuals()
     table = pair()
     noise = table.blocks[0].noise
     tally = ldp.noise.Tally(noise, np.array([3000, 0, 0, 0, 0, 0]), 3000)
-    block = ldp.blocks.Block(table.blocks[0].question, tally)
+    block = ldp.extend.Block(table.blocks[0].question, tally)
     text = spoken(ldp.Table(table.domain, (block,), table.privacy).crosstab())
     assert "IMPLAUSIBLE" in text
     assert "0.0 ±" not in text

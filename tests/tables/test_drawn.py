@@ -9,7 +9,7 @@ import pytest
 
 import ldpstats as ldp
 from ldpstats import LdpstatsError
-from ldpstats.blocks import Block
+from ldpstats.estimation.blocks import Block
 from ldpstats.estimation.simplex import nearest_proper
 from ldpstats.noise import Tally
 from ldpstats.pictures.association_plot import AssociationPlot

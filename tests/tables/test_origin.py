@@ -12,8 +12,8 @@ from support.protocol_files import KINDS, SMALL
 from support.spoken import spoken
 
 import ldpstats as ldp
-from ldpstats.envelope import sealed
 from ldpstats.errors import LdpstatsError
+from ldpstats.saving.envelope import sealed
 from ldpstats.tables import Origin, randomized_by
 
 PEOPLE = np.arange(1, 13) * 60

@@ -19,7 +19,7 @@ from ldpstats.consistency.agreement import AgreeingFit, shared_quantities
 from ldpstats.consistency.marginals import marginals_of
 from ldpstats.consistency.maximum_entropy import fit_maximum_entropy
 from ldpstats.noise import Tally
-from ldpstats.parts import Parts
+from ldpstats.tables.parts import Parts
 from ldpstats.tables.shared import REPORTS, SAMPLING
 from ldpstats.tables.stacked import Cluster, Contribution, Stacked
 

@@ -15,11 +15,11 @@ from statsmodels.stats.proportion import proportion_confint
 from support.comparisons import assert_close as close
 
 from ldpstats import DomainError, LdpstatsError, NotIdentifiedError, SampledGroups, Table, TableSet
-from ldpstats.blocks import Block
-from ldpstats.domain import Domain
-from ldpstats.envelope import sealed
+from ldpstats.answers.domain import Domain
+from ldpstats.answers.questions import Question
+from ldpstats.estimation.blocks import Block
 from ldpstats.mechanisms import GRR
-from ldpstats.questions import Question
+from ldpstats.saving.envelope import sealed
 
 ALL = ("age", "sex", "car")
 KINDS = ["grr", "oue", "ss", "grr and oue", "derived"]

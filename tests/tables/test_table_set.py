@@ -17,8 +17,8 @@ import pytest
 from support.comparisons import assert_close as close
 
 from ldpstats import DomainError, LdpstatsError, PrivacyStatement, SampledGroups, TableSet, independence_tests
-from ldpstats.domain import Domain
-from ldpstats.envelope import sealed
+from ldpstats.answers.domain import Domain
+from ldpstats.saving.envelope import sealed
 from ldpstats.tables import Collected, Summed
 
 ALL = ("age", "sex", "car")

@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from ldpstats.arrays import FloatArray
 from ldpstats.estimation.likelihood import krr_mle
-from ldpstats.kernels import compiled
 from ldpstats.noise import TruthOrFake
+from ldpstats.numbers.arrays import FloatArray
+from ldpstats.numbers.kernels import compiled
 from papers.arcolezi.mechanisms import LEVELS, Reading, Reports
 from papers.arcolezi.populations import DISTRIBUTIONS, RESPONDENTS, SIZES, sampled_counts
 from papers.exhibits import Effort

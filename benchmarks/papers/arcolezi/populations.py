@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import FloatArray
+from ldpstats.numbers.arrays import FloatArray
 
 DISTRIBUTIONS: dict[str, Callable[[np.random.Generator, int], FloatArray]] = {
     "Gaussian": lambda rng, n: rng.normal(1000, 100, n),  # the bins follow the range, whatever the scale

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from ldpstats.arrays import FloatArray
+from ldpstats.numbers.arrays import FloatArray
 from papers.arcolezi.gains import METRICS, spread
 from papers.arcolezi.mechanisms import LEVELS, Reading
 from papers.arcolezi.populations import DISTRIBUTIONS, INCOMES_MISSING, RESPONDENTS, SIZES

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 
 from ldpstats import RRBA
-from ldpstats.arrays import FloatArray
 from ldpstats.datasets import network
 from ldpstats.estimation.block_stack import TruthOrFakeStack
 from ldpstats.noise import MultinomialNoise, TruthOrFake
+from ldpstats.numbers.arrays import FloatArray
 from ldpstats.pictures.colours import SERIES
 from ldpstats.tables import Table
 from papers.exhibits import Effort, Exhibit, Measured

@@ -23,7 +23,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from ldpstats.arrays import BoolArray, FloatArray, IntArray
+from ldpstats.numbers.arrays import BoolArray, FloatArray, IntArray
 from ldpstats.protocols.rrba.stopping import (
     normal_quantile,
     printed_limits,

@@ -31,10 +31,10 @@ from itertools import combinations, product
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import FloatArray
+from ldpstats.answers.domain import Domain
 from ldpstats.datasets import network
-from ldpstats.domain import Domain
 from ldpstats.estimation.block_stack import TruthOrFakeStack
+from ldpstats.numbers.arrays import FloatArray
 from ldpstats.protocols.central import CentralLaplace
 from ldpstats.protocols.rrba import RRBA
 from ldpstats.tables import Table

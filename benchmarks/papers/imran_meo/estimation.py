@@ -13,9 +13,9 @@ from itertools import product
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray
 from ldpstats.inference.published.two_steps import proper_table
 from ldpstats.noise import MultinomialNoise, TruthOrFake
+from ldpstats.numbers.arrays import FloatArray
 from papers.exhibits import Effort, Exhibit, Measured
 from papers.imran_meo.findings import Finding, judged_by_row
 

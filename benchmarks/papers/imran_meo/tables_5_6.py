@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from ldpstats.arrays import FloatArray
+from ldpstats.numbers.arrays import FloatArray
 from ldpstats.pictures.colours import SERIES
 from papers.comparisons import Comparison, compared, near
 from papers.exhibits import Effort, Exhibit, Measured

@@ -8,11 +8,11 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from ldpstats.arrays import BoolArray, FloatArray, unweighted
 from ldpstats.confidence.confidence_sets import IntervalHull, NoncentralSquare, PossibleRange
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation import Estimate
 from ldpstats.inference.effects.effect_size import Effect
+from ldpstats.numbers.arrays import BoolArray, FloatArray, unweighted
 from ldpstats.tables import Table, checked_table
 from ldpstats.tables.residuals import covariance_of_interactions
 from ldpstats.tables.unbiased_cells import assuming, is_sparse, never_certain, steadied, unbiased_cells

@@ -9,15 +9,15 @@ from typing import Any, Self
 
 import pandas as pd
 
-from ldpstats.arrays import significance
 from ldpstats.confidence.confidence_sets import Inversion
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation import ASSUMED, ChannelFit
-from ldpstats.hints import Count
 from ldpstats.noise import simulation
+from ldpstats.numbers.arrays import significance
 from ldpstats.pictures.intervals import Intervals
 from ldpstats.presentation import Result, Summary, plain_list, plain_values, summary_of_facts
 from ldpstats.privacy import PrivacyStatement
+from ldpstats.saving.hints import Count
 from ldpstats.tables import Table
 from ldpstats.tables.shared import reports_once
 from ldpstats.tables.unbiased_cells import assuming, bound_of, provenance_in_words

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, IntArray, unweighted
 from ldpstats.confidence.comparisons import Comparison
 from ldpstats.confidence.confidence_sets import FiellerQuotient, Inversion, PossibleRange
 from ldpstats.confidence.inversion import PooledReports, ScoreInversion, counted_by_part
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.inference.effects.cramers_v import two_way_shape
 from ldpstats.inference.effects.effect_size import Effect
+from ldpstats.numbers.arrays import FloatArray, IntArray, unweighted
 from ldpstats.tables import Table, checked_table
 from ldpstats.tables.unbiased_cells import is_sparse, never_certain, own_reports, unbiased_cells
 

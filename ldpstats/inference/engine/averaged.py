@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray
 from ldpstats.inference.engine.evidence import Evidence
 from ldpstats.inference.engine.families import ProductOfConditionals
 from ldpstats.inference.engine.null_model import NullModel, null_score
 from ldpstats.inference.engine.statistics import LikelihoodRatio, ScoreStatistic, Statistic
 from ldpstats.noise import shortest, solve_or_shortest
+from ldpstats.numbers.arrays import FloatArray
 
 _DRAWS = 1000
 # of the covariance: wider than what the reports say, so that no draw weighs much

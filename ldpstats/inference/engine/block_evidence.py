@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import BoolArray, FloatArray
-from ldpstats.blocks import Block
+from ldpstats.answers.questions import Question
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.estimation import LinearPooling
+from ldpstats.estimation.blocks import Block
 from ldpstats.inference.engine.evidence import Evidence, own_cells, whole_cells
 from ldpstats.noise import Information, NoiseModel
-from ldpstats.questions import Question
+from ldpstats.numbers.arrays import BoolArray, FloatArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, places_onto
 from ldpstats.errors import LdpstatsError
 from ldpstats.estimation import most_likely
 from ldpstats.estimation.em import seen_in_blocks
@@ -16,6 +15,7 @@ from ldpstats.inference.engine.block_evidence import BlockEvidence
 from ldpstats.inference.engine.evidence import Evidence
 from ldpstats.inference.engine.families import LogLinear
 from ldpstats.inference.engine.null_model import NullFit, NullModel, on_simplex
+from ldpstats.numbers.arrays import FloatArray, places_onto
 
 _ITERATIONS = 20_000
 # the χ² distances of steps at which climbs end: to see which are the highest, and of these

@@ -11,14 +11,14 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, IntArray, kronecker
 from ldpstats.confidence.confidence_sets import NoncentralSquare
 from ldpstats.errors import LdpstatsError, shortened
-from ldpstats.hints import Count
 from ldpstats.inference.engine.evidence import Evidence
 from ldpstats.inference.engine.families import LogLinear, ProductOfConditionals
 from ldpstats.inference.engine.null_model import SMALLEST, NullModel, irregular, on_simplex
 from ldpstats.noise import Information, NoiseModel, shortest
+from ldpstats.numbers.arrays import FloatArray, IntArray, kronecker
+from ldpstats.saving.hints import Count
 
 _DIRECTIONS = 256
 _MOST_RESPONDENTS = 10**12

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import BoolArray, FloatArray
 from ldpstats.estimation import Measured
 from ldpstats.inference.engine.evidence import Evidence, own_cells, whole_cells
 from ldpstats.noise import Information
+from ldpstats.numbers.arrays import BoolArray, FloatArray
 
 # eigenvalues of a correlation matrix below this share of the largest are rounding: such sums are known, as totals are
 _SAME = 1e-9

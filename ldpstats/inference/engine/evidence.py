@@ -12,8 +12,8 @@ from typing import Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import BoolArray, FloatArray
 from ldpstats.noise import Information
+from ldpstats.numbers.arrays import BoolArray, FloatArray
 
 
 class Evidence(Protocol):

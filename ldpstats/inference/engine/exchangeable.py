@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import FloatArray
+from ldpstats.numbers.arrays import FloatArray
 
 
 def log_part_pvalues(counts: NDArray[np.int64], size: int, totals: NDArray[np.int64], n: int) -> FloatArray:

@@ -13,13 +13,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ldpstats.arrays import BoolArray, FloatArray, at_least, significance
 from ldpstats.inference.engine.block_evidence import BlockEvidence
 from ldpstats.inference.engine.evidence import Evidence
 from ldpstats.inference.engine.statistics import Statistic
+from ldpstats.numbers.arrays import BoolArray, FloatArray, at_least, significance
+from ldpstats.numbers.randomness import Rng, generator
 from ldpstats.presentation import progress
-from ldpstats.randomness import Rng, generator
-from ldpstats.saving import Saveable
+from ldpstats.saving.files import Saveable
 from ldpstats.workers import each, is_spread
 
 _USUAL = 9999

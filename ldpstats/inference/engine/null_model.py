@@ -9,10 +9,10 @@ from typing import ClassVar, NamedTuple, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ldpstats.arrays import BoolArray, FloatArray, as_array
 from ldpstats.errors import LdpstatsError, shortened
 from ldpstats.inference.engine.evidence import Evidence
 from ldpstats.noise import Information, shortest, solve_or_shortest
+from ldpstats.numbers.arrays import BoolArray, FloatArray, as_array
 
 Solver: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
 """Solves an information for scores; `shortest` where the evidence leaves parameters open."""

@@ -9,7 +9,6 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import FloatArray
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.estimation import refuse_empty
 from ldpstats.inference.engine.averaged import averaged
@@ -20,6 +19,7 @@ from ldpstats.inference.engine.monte_carlo import ALONE, AmongMany, MonteCarlo, 
 from ldpstats.inference.engine.null_model import NullFit, NullModel, curvature_loss
 from ldpstats.inference.engine.scope import refuse_untold
 from ldpstats.inference.engine.statistics import LikelihoodRatio, ScoreStatistic, Statistic, WaldStatistic
+from ldpstats.numbers.arrays import FloatArray
 from ldpstats.tables import Table
 from ldpstats.tables.shared import source_of
 

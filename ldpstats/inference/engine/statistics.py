@@ -9,7 +9,6 @@ from typing import Protocol
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray
 from ldpstats.inference.engine.block_evidence import PooledEstimate
 from ldpstats.inference.engine.boundary import likeliest, likeliest_nested
 from ldpstats.inference.engine.evidence import Evidence, identified_contrasts
@@ -27,6 +26,7 @@ from ldpstats.inference.engine.null_model import (
     remaining,
 )
 from ldpstats.noise import Information, shortest, solve_or_shortest
+from ldpstats.numbers.arrays import FloatArray
 
 # the p-value by χ² from which on drawn tables are fitted no further than needed
 _CLEAR = 0.02

@@ -6,8 +6,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray
 from ldpstats.errors import LdpstatsError, shortened
+from ldpstats.numbers.arrays import FloatArray
 
 _ANY = "the chance that any dependence is shown where there is none is at most {:g}"
 _ANY_INDEPENDENT = f"{_ANY}, if p-values are independent of each other, or depend positively"

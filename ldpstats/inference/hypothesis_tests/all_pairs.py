@@ -10,7 +10,6 @@ from functools import partial
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, significance, unweighted
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.estimation import LEVEL
 from ldpstats.inference.effects.cramers_v import measured_pairs
@@ -37,9 +36,10 @@ from ldpstats.inference.hypothesis_tests.tested_pairs import (
     IndependenceTests,
     PairTest,
 )
-from ldpstats.parts import Parts
+from ldpstats.numbers.arrays import FloatArray, significance, unweighted
 from ldpstats.presentation import progress
 from ldpstats.tables import Table, TableSet, checked_table_set
+from ldpstats.tables.parts import Parts
 from ldpstats.tables.unbiased_cells import assuming
 from ldpstats.workers import done
 

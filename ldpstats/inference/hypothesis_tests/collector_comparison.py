@@ -9,14 +9,14 @@ from typing import Any
 
 import pandas as pd
 
-from ldpstats.arrays import at_least, probability
 from ldpstats.errors import LdpstatsError
 from ldpstats.estimation import LEVEL, pvalue_in_words
-from ldpstats.hints import Count, Share
 from ldpstats.noise import simulation
+from ldpstats.numbers.arrays import at_least, probability
 from ldpstats.pictures.intervals import Ranking
 from ldpstats.presentation import Picture, Result, Summary, plain_values, summary_of_figures
 from ldpstats.privacy import PrivacyStatement
+from ldpstats.saving.hints import Count, Share
 
 _SAID, _MOST_ROWS = 5, 40
 _LEAST = 1e-300

@@ -11,16 +11,16 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import unweighted
-from ldpstats.blocks import Block
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, shortened
 from ldpstats.estimation import LEVEL
+from ldpstats.estimation.blocks import Block
 from ldpstats.inference.engine.exchangeable import log_part_pvalues
 from ldpstats.inference.engine.monte_carlo import AmongMany
 from ldpstats.inference.hypothesis_tests.adjustment import adjusted_pvalues
 from ldpstats.inference.hypothesis_tests.collector_comparison import CollectorComparison, CollectorTest
 from ldpstats.inference.hypothesis_tests.homogeneity import homogeneity_test
 from ldpstats.noise import Tally
+from ldpstats.numbers.arrays import unweighted
 from ldpstats.presentation import progress
 from ldpstats.tables import Table, TableSet, checked_table_set
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ldpstats.arrays import as_array, unweighted
 from ldpstats.inference.engine.families import LinearSubspace
 from ldpstats.inference.engine.null_model import proper_frequencies
 from ldpstats.inference.engine.procedure import Method, PValue
 from ldpstats.inference.engine.scope import listing
 from ldpstats.inference.hypothesis_tests.reporting import null_model_test
 from ldpstats.inference.hypothesis_tests.result import Hypothesis, HypothesisResult
+from ldpstats.numbers.arrays import as_array, unweighted
 from ldpstats.tables import Table, checked_table
 
 

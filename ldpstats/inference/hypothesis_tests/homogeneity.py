@@ -8,7 +8,6 @@ from functools import reduce
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, unweighted
 from ldpstats.errors import LdpstatsError
 from ldpstats.inference.engine.block_evidence import PooledEstimate
 from ldpstats.inference.engine.detectability import orthogonal_to, principal_information
@@ -21,9 +20,10 @@ from ldpstats.inference.engine.statistics import NullFitter, ScoreStatistic
 from ldpstats.inference.hypothesis_tests.reporting import result_of
 from ldpstats.inference.hypothesis_tests.result import Hypothesis, HypothesisResult
 from ldpstats.noise import shortest
-from ldpstats.parts import Parts
+from ldpstats.numbers.arrays import FloatArray, unweighted
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.tables import Table
+from ldpstats.tables.parts import Parts
 
 
 @unweighted

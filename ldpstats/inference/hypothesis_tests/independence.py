@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ldpstats.arrays import unweighted
-from ldpstats.columns import listed
+from ldpstats.answers.columns import listed
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.inference.engine.families import ProductOfConditionals
 from ldpstats.inference.engine.procedure import Method, PValue
 from ldpstats.inference.engine.scope import listing
 from ldpstats.inference.hypothesis_tests.reporting import null_model_test
 from ldpstats.inference.hypothesis_tests.result import Hypothesis, HypothesisResult
+from ldpstats.numbers.arrays import unweighted
 from ldpstats.tables import Table, checked_table
 
 

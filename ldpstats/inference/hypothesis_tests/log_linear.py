@@ -12,8 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ldpstats.arrays import FloatArray, unweighted
-from ldpstats.columns import listed
+from ldpstats.answers.columns import listed
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.estimation import ASSUMED
 from ldpstats.inference.engine.detectability import information_added, principal_information, steadied
@@ -25,6 +24,7 @@ from ldpstats.inference.engine.statistics import NestedStatistic, NullFitter
 from ldpstats.inference.hypothesis_tests.reporting import null_model_test, result_of
 from ldpstats.inference.hypothesis_tests.result import Hypothesis, HypothesisResult, model_fit
 from ldpstats.noise import simulation
+from ldpstats.numbers.arrays import FloatArray, unweighted
 from ldpstats.pictures.intervals import ModelFit
 from ldpstats.presentation import Result, Summary, plain_rows, plain_values, summary_of_figures
 from ldpstats.tables import Table, checked_table

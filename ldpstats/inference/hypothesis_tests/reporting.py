@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import FloatArray
 from ldpstats.inference.effects.cramers_v import Association, association
 from ldpstats.inference.engine.detectability import Sensitivity, deviations_seen
 from ldpstats.inference.engine.null_model import NullModel
 from ldpstats.inference.engine.procedure import Method, Outcome, PValue, null_model_outcome
 from ldpstats.inference.hypothesis_tests.result import Hypothesis, HypothesisResult
 from ldpstats.noise import NoisyCounts
+from ldpstats.numbers.arrays import FloatArray
 from ldpstats.tables import Table, checked_table
 
 REFERENCE_SIZES, REFERENCE_LEVEL = (0.1, 0.3), 0.05

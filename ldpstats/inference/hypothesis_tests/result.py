@@ -9,20 +9,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ldpstats.arrays import FloatArray, at_least, probability, significance
 from ldpstats.errors import LdpstatsError
 from ldpstats.estimation import ASSUMED, ChannelFit, pvalue_in_words
-from ldpstats.hints import Count, Share
 from ldpstats.inference.effects.cramers_v import Association
 from ldpstats.inference.engine.detectability import RespondentsNeeded, Sensitivity
 from ldpstats.inference.engine.scope import scope_in_words
 from ldpstats.inference.planning.departure_sizes import DepartureSize
 from ldpstats.inference.planning.design import target_power
 from ldpstats.noise import simulation
+from ldpstats.numbers.arrays import FloatArray, at_least, probability, significance
 from ldpstats.pictures.intervals import ModelFit
 from ldpstats.pictures.lines import Lines
 from ldpstats.presentation import Picture, Result, Summary, plain_values, summary_of_facts
 from ldpstats.privacy import PrivacyStatement
+from ldpstats.saving.hints import Count, Share
 from ldpstats.tables import Table
 from ldpstats.tables.drawn import intervals
 from ldpstats.tables.shared import source_of

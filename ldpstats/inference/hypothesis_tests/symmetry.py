@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, unweighted
 from ldpstats.errors import LdpstatsError
 from ldpstats.inference.engine.families import LinearSubspace
 from ldpstats.inference.engine.procedure import Method, PValue
 from ldpstats.inference.hypothesis_tests.reporting import null_model_test
 from ldpstats.inference.hypothesis_tests.result import Hypothesis, HypothesisResult
+from ldpstats.numbers.arrays import FloatArray, unweighted
 from ldpstats.tables import Table, checked_table
 
 

@@ -11,12 +11,10 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import pandas as pd
 
-from ldpstats.arrays import as_array, at_least, significance
-from ldpstats.columns import listed
-from ldpstats.domain import Domain
+from ldpstats.answers.columns import listed
+from ldpstats.answers.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line, shortened
 from ldpstats.estimation import ASSUMED, pvalue_in_words
-from ldpstats.hints import Count, Share
 from ldpstats.inference.engine.detectability import NOT_KNOWN, RespondentsNeeded, Sensitivity
 from ldpstats.inference.hypothesis_tests.adjustment import (
     adjusted_pvalues,
@@ -27,9 +25,11 @@ from ldpstats.inference.hypothesis_tests.adjustment import (
 from ldpstats.inference.hypothesis_tests.reporting import REFERENCE_SIZES
 from ldpstats.inference.planning.design import USUAL_POWER, target_power
 from ldpstats.noise import simulation
+from ldpstats.numbers.arrays import as_array, at_least, significance
 from ldpstats.pictures.heat_map import HeatMap
 from ldpstats.presentation import Picture, Result, Summary, plain_rows, plain_values, summary_of_figures
 from ldpstats.privacy import PrivacyStatement
+from ldpstats.saving.hints import Count, Share
 
 Verdict: TypeAlias = Literal["dependent", "no dependence shown", "not testable", "implausible"]
 DEPENDENT: Verdict = "dependent"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ldpstats.arrays import FloatArray, as_array, unweighted
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.inference.effects.cramers_v import association, two_way_shape
 from ldpstats.inference.engine.detectability import information_added, principal_information, steadied
@@ -16,6 +15,7 @@ from ldpstats.inference.engine.procedure import Method, PValue, chosen_method, e
 from ldpstats.inference.engine.statistics import NestedStatistic, Statistic, WaldStatistic
 from ldpstats.inference.hypothesis_tests.reporting import result_of
 from ldpstats.inference.hypothesis_tests.result import Hypothesis, HypothesisResult
+from ldpstats.numbers.arrays import FloatArray, as_array, unweighted
 from ldpstats.tables import Table
 
 _NO_SPREAD = 1e-9

@@ -11,9 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from ldpstats.arrays import significance, unweighted
-from ldpstats.columns import refuse_other_columns
-from ldpstats.hints import Share
+from ldpstats.answers.columns import refuse_other_columns
 from ldpstats.inference.planning.departure_sizes import DepartureSize
 from ldpstats.inference.planning.design import (
     USUAL_POWER,
@@ -33,8 +31,10 @@ from ldpstats.inference.planning.design import (
 )
 from ldpstats.inference.planning.sizing import hypothesis_of
 from ldpstats.mechanisms import best_name
+from ldpstats.numbers.arrays import significance, unweighted
 from ldpstats.pictures.lines import Lines
 from ldpstats.presentation import Result, Summary, progress, summary_of_figures
+from ldpstats.saving.hints import Share
 
 _STRICT = "epsilon is the strict level of every respondent."
 _ACROSS = {"n": "reports", "epsilon": "strict epsilon of every respondent"}

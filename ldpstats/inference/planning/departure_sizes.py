@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ldpstats.arrays import FloatArray, as_array
 from ldpstats.errors import LdpstatsError, shortened
 from ldpstats.inference.engine.detectability import TestedAxes
+from ldpstats.numbers.arrays import FloatArray, as_array
 
 _USUAL = 0.1
 

@@ -11,11 +11,11 @@ from typing import Any, Literal, TypeAlias, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ldpstats.arrays import FloatArray, IntArray, as_array, at_least, positive_epsilon, significance
-from ldpstats.blocks import Block
-from ldpstats.columns import listed
-from ldpstats.domain import Domain
+from ldpstats.answers.columns import listed
+from ldpstats.answers.domain import Domain
+from ldpstats.answers.questions import Question
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, shortened
+from ldpstats.estimation.blocks import Block
 from ldpstats.inference.engine.block_evidence import BlockEvidence
 from ldpstats.inference.engine.detectability import (
     Detectability,
@@ -32,7 +32,7 @@ from ldpstats.inference.engine.procedure import noncentrality_of
 from ldpstats.inference.planning.departure_sizes import DepartureSize
 from ldpstats.mechanisms import Mechanism, best_name, mechanism as named_mechanism
 from ldpstats.noise import NoiseModel, Tally
-from ldpstats.questions import Question
+from ldpstats.numbers.arrays import FloatArray, IntArray, as_array, at_least, positive_epsilon, significance
 
 USUAL_POWER = 0.8
 

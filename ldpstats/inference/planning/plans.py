@@ -12,11 +12,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from ldpstats.arrays import at_least, positive_epsilon, significance, unweighted
-from ldpstats.columns import refuse_other_columns
-from ldpstats.domain import Domain
+from ldpstats.answers.columns import refuse_other_columns
+from ldpstats.answers.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line, shortened
-from ldpstats.hints import Share
 from ldpstats.inference.engine.detectability import Detectability
 from ldpstats.inference.planning.departure_sizes import DepartureSize
 from ldpstats.inference.planning.design import (
@@ -36,10 +34,12 @@ from ldpstats.inference.planning.design import (
     uniform_margins,
 )
 from ldpstats.mechanisms import GRID_LEVEL, mechanism as named_mechanism, recommend
+from ldpstats.numbers.arrays import at_least, positive_epsilon, significance, unweighted
 from ldpstats.pictures.intervals import Ranking
 from ldpstats.presentation import Result, Summary, summary_of_figures
 from ldpstats.protocols import SampledGroups
 from ldpstats.protocols.groups import Group, NamedGroups, groups_of, named_groups
+from ldpstats.saving.hints import Share
 from ldpstats.workers import each
 
 _LEAST_LEVEL = 1e-3

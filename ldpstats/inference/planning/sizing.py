@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ldpstats.arrays import FloatArray, IntArray, significance, unweighted
 from ldpstats.errors import LdpstatsError
 from ldpstats.inference.planning.departure_sizes import DepartureSize
 from ldpstats.inference.planning.design import (
@@ -24,6 +23,7 @@ from ldpstats.inference.planning.design import (
     shape_for,
     target_power,
 )
+from ldpstats.numbers.arrays import FloatArray, IntArray, significance, unweighted
 
 
 @unweighted

@@ -7,7 +7,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from ldpstats.arrays import at_least, probability, significance
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.inference.engine.block_evidence import BlockEvidence
 from ldpstats.inference.engine.monte_carlo import MonteCarlo, reaches
@@ -22,7 +21,8 @@ from ldpstats.inference.published.two_steps import (
     two_steps,
 )
 from ldpstats.noise import NoisyCounts
-from ldpstats.randomness import Rng
+from ldpstats.numbers.arrays import at_least, probability, significance
+from ldpstats.numbers.randomness import Rng
 from ldpstats.tables import Table
 
 _LOCAL = "Two-step test of independence (Imran & Meo 2024)"

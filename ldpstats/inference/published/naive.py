@@ -8,12 +8,12 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, significance
-from ldpstats.blocks import Block
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
+from ldpstats.estimation.blocks import Block
 from ldpstats.inference.engine.procedure import chi_square_pvalue
 from ldpstats.inference.published.published_result import PublishedResult, counted_blocks, several_ways
 from ldpstats.inference.published.two_steps import chi_square
+from ldpstats.numbers.arrays import FloatArray, significance
 from ldpstats.tables import Table
 
 NaiveCounts: TypeAlias = Literal["reports", "debiased"]

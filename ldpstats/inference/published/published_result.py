@@ -8,18 +8,18 @@ from typing import Any
 
 import pandas as pd
 
-from ldpstats.arrays import FloatArray
-from ldpstats.blocks import Block
 from ldpstats.errors import LdpstatsError
 from ldpstats.estimation import ASSUMED, ChannelFit, pvalue_in_words, refuse_empty
-from ldpstats.hints import Count, Share
+from ldpstats.estimation.blocks import Block
 from ldpstats.inference.hypothesis_tests.independence import mutual_independence
 from ldpstats.inference.hypothesis_tests.result import model_fit
 from ldpstats.inference.published.two_steps import RULES, Rule, accepted_by
 from ldpstats.noise import simulation
+from ldpstats.numbers.arrays import FloatArray
 from ldpstats.pictures.intervals import ModelFit
 from ldpstats.presentation import Result, Summary, summary_of_facts
 from ldpstats.privacy import PrivacyStatement
+from ldpstats.saving.hints import Count, Share
 from ldpstats.tables import Table, checked_table
 
 

@@ -9,16 +9,16 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import BoolArray, FloatArray, IntArray, probability, real_array, real_number
-from ldpstats.blocks import Block
 from ldpstats.errors import LdpstatsError
 from ldpstats.estimation import LinearPooling
 from ldpstats.estimation.block_stack import TruthOrFakeStack, all_truth_or_fake
+from ldpstats.estimation.blocks import Block
 from ldpstats.estimation.simplex import nearest_proper
 from ldpstats.estimation.unbiased_estimates import last_two
 from ldpstats.inference.engine.block_evidence import BlockEvidence
 from ldpstats.inference.engine.monte_carlo import MonteCarlo
-from ldpstats.randomness import generator
+from ldpstats.numbers.arrays import BoolArray, FloatArray, IntArray, probability, real_array, real_number
+from ldpstats.numbers.randomness import generator
 
 NoisyEstimate: TypeAlias = Literal["auto", "two blocks", "closed form", "unbiased"]
 Rule: TypeAlias = Literal["any table", "observed table", "two cells", "none"]

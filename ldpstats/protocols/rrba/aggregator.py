@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pandas as pd
 
-from ldpstats.arrays import at_least
-from ldpstats.domain import Domain
-from ldpstats.envelope import opened, sealed
+from ldpstats.answers.domain import Domain
 from ldpstats.errors import LdpstatsError, ReportError, one_line, shortened
-from ldpstats.parts import Parts
+from ldpstats.numbers.arrays import at_least
 from ldpstats.protocols.rrba.journal import Journal, NoRoomError
 from ldpstats.protocols.rrba.ownership import Owned, in_turn
 from ldpstats.protocols.rrba.query import Answer, GroupQuery, Query
 from ldpstats.protocols.rrba.series import Series, UnitBlock, plain_randomizers, read_randomizers
-from ldpstats.saving import Saveable
+from ldpstats.saving.envelope import opened, sealed
+from ldpstats.saving.files import Saveable
 from ldpstats.tables import TableSet
+from ldpstats.tables.parts import Parts
 
 if TYPE_CHECKING:
     from ldpstats.protocols.rrba.protocol import RRBA

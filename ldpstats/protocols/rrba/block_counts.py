@@ -10,10 +10,9 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import BoolArray
 from ldpstats.errors import LdpstatsError, ReportError
 from ldpstats.mechanisms import ReportFormat
-from ldpstats.parts import Parts
+from ldpstats.numbers.arrays import BoolArray
 from ldpstats.protocols.counting import (
     Respondents,
     SentRow,
@@ -27,6 +26,7 @@ from ldpstats.protocols.counting import (
 )
 from ldpstats.protocols.wire import Reason
 from ldpstats.tables import TableSet
+from ldpstats.tables.parts import Parts
 
 BlocksOfRow: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64]]
 """The reports about a group, a row for each block; and how many of a block's respondents drew from a seed."""

@@ -7,17 +7,17 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ldpstats.arrays import real_number
-from ldpstats.columns import Category, known_category
-from ldpstats.domain import Domain
-from ldpstats.envelope import opened, sealed
+from ldpstats.answers.columns import Category, known_category
+from ldpstats.answers.domain import Domain
 from ldpstats.errors import DomainError, LdpstatsError, ReportError, one_line, shortened
+from ldpstats.numbers.arrays import real_number
+from ldpstats.numbers.randomness import Rng, client_draws, client_words
 from ldpstats.protocols.groups import checked_domain
 from ldpstats.protocols.outside import REFUSE, checked_outside
 from ldpstats.protocols.rrba.ownership import Owned, in_turn
 from ldpstats.protocols.rrba.query import Answer, Query
-from ldpstats.randomness import Rng, client_draws, client_words
-from ldpstats.saving import Saveable
+from ldpstats.saving.envelope import opened, sealed
+from ldpstats.saving.files import Saveable
 
 if TYPE_CHECKING:
     from ldpstats.protocols.rrba.protocol import RRBA

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
-from ldpstats.envelope import UNREADABLE, read_json, shortened_reason
 from ldpstats.errors import LdpstatsError, shortened
+from ldpstats.saving.envelope import UNREADABLE, read_json, shortened_reason
 
 _FORMAT, _VERSION = "ldpstats rrba journal", 1
 _NOTE = "every line ends with a digest of all lines so far: against accidents, not attackers"

@@ -7,12 +7,12 @@ from dataclasses import replace
 from fractions import Fraction
 from math import prod
 
-from ldpstats.grid import GRID, double_above
+from ldpstats.answers.questions import Question
+from ldpstats.numbers.grid import GRID, double_above
 from ldpstats.privacy import PrivacyStatement, strict_epsilon
 from ldpstats.protocols.groups import label
 from ldpstats.protocols.rrba.series import Randomizers, Series
 from ldpstats.protocols.schedule import RECORD, worst_level
-from ldpstats.questions import Question
 
 
 def statement(

@@ -15,14 +15,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ldpstats.arrays import LARGEST_WHOLE, IntArray, at_least, unweighted
-from ldpstats.columns import Category
-from ldpstats.domain import Domain
+from ldpstats.answers.columns import Category
+from ldpstats.answers.domain import Domain
+from ldpstats.answers.frames import Frame
+from ldpstats.answers.questions import Question
 from ldpstats.errors import LdpstatsError, ReportError, one_line
-from ldpstats.frames import Frame
-from ldpstats.grid import GRID, numerator_at_most
 from ldpstats.mechanisms import FakeResponse
-from ldpstats.parts import Parts, new_identity
+from ldpstats.numbers.arrays import LARGEST_WHOLE, IntArray, at_least, unweighted
+from ldpstats.numbers.grid import GRID, numerator_at_most
+from ldpstats.numbers.randomness import Rng, client_draws, generator, permutation
 from ldpstats.presentation import Summary, progress
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.protocols.counting import Sending, SentReports, SentRow
@@ -50,9 +51,8 @@ from ldpstats.protocols.rrba.series import Randomizers, Series
 from ldpstats.protocols.saved import SavedProtocol
 from ldpstats.protocols.schedule import RECORD, among, equal_shares, scheduled
 from ldpstats.protocols.summary import counted, summary_of
-from ldpstats.questions import Question
-from ldpstats.randomness import Rng, client_draws, generator, permutation
 from ldpstats.tables import Origin, Table, TableSet
+from ldpstats.tables.parts import Parts, new_identity
 
 _ANSWERS = ("group", "view")
 _UPDATES = ("block", "client")

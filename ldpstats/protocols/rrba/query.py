@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from ldpstats.answers.columns import Category
+from ldpstats.answers.domain import Domain
 from ldpstats.client import ClientError, refuse_oversized
-from ldpstats.columns import Category
-from ldpstats.domain import Domain
-from ldpstats.envelope import UNREADABLE, differences, read_json, shortened_reason
 from ldpstats.errors import LdpstatsError, ReportError, one_line, shortened
-from ldpstats.grid import read_numerator
 from ldpstats.mechanisms import FakeResponse, joint_ratio, plain_mechanism
+from ldpstats.numbers.grid import read_numerator
 from ldpstats.privacy import strict_epsilon
+from ldpstats.saving.envelope import UNREADABLE, differences, read_json, shortened_reason
 
 _VERSION = 1
 _QUERY_HEAD, _ANSWER_HEAD = ({"format": f"ldpstats RRBA {what}", "version": _VERSION} for what in ("query", "answer"))

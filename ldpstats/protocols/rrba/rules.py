@@ -9,10 +9,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from ldpstats.arrays import FloatArray, at_least, positive_epsilon, real_number, significance
 from ldpstats.errors import LdpstatsError, shortened
-from ldpstats.grid import GRID
 from ldpstats.mechanisms import FakeResponse, fake_numerators, least_fake
+from ldpstats.numbers.arrays import FloatArray, at_least, positive_epsilon, real_number, significance
+from ldpstats.numbers.grid import GRID
 
 _TOLERATED = 0.5
 

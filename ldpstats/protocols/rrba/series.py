@@ -11,14 +11,14 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.arrays import FloatArray
-from ldpstats.blocks import Block
+from ldpstats.answers.questions import Question
 from ldpstats.errors import LdpstatsError, one_line, shortened
-from ldpstats.grid import read_numerator
+from ldpstats.estimation.blocks import Block
 from ldpstats.mechanisms import FakeResponse
 from ldpstats.noise import MultinomialNoise, Tally
+from ldpstats.numbers.arrays import FloatArray
+from ldpstats.numbers.grid import read_numerator
 from ldpstats.protocols.rrba.rules import Rules, adapted, estimated_truths
-from ldpstats.questions import Question
 
 Randomizers: TypeAlias = tuple[FakeResponse, ...]
 """What randomizes the answers of one respondent, one for each group of her unit."""

@@ -17,9 +17,9 @@ from scipy.stats import norm
 from statsmodels.stats.contingency_tables import Table2x2
 
 import ldpstats as ldp
-from ldpstats.arrays import FloatArray
-from ldpstats.blocks import Block
+from ldpstats.answers.questions import Question
 from ldpstats.confidence.confidence_sets import FiellerQuotient, PossibleRange
+from ldpstats.estimation.blocks import Block
 from ldpstats.inference.effects.cramers_v import AssociationMeasures, association, mutual_information
 from ldpstats.inference.effects.effect_size import Effect, forest_picture
 from ldpstats.inference.effects.ratios import (
@@ -32,7 +32,7 @@ from ldpstats.inference.effects.ratios import (
     risk_ratio_forms,
 )
 from ldpstats.noise import Tally
-from ldpstats.questions import Question
+from ldpstats.numbers.arrays import FloatArray
 from ldpstats.tables import Table
 
 SMOKERS = np.array([[688, 650], [21, 59]])  # Doll & Hill (1950): lung cancer and smoking

@@ -11,7 +11,8 @@ from scipy.stats import beta, binom, chi2
 from support.noisy_tables import table_of
 
 import ldpstats as ldp
-from ldpstats.blocks import Block
+from ldpstats.answers.questions import Question
+from ldpstats.estimation.blocks import Block
 from ldpstats.inference.engine import averaged as averaged_score
 from ldpstats.inference.engine.averaged import AveragedScore, averaged
 from ldpstats.inference.engine.block_evidence import BlockEvidence
@@ -19,7 +20,6 @@ from ldpstats.inference.engine.families import LinearSubspace, ProductOfConditio
 from ldpstats.inference.engine.null_model import null_score
 from ldpstats.inference.engine.statistics import LikelihoodRatio, ScoreStatistic
 from ldpstats.noise import Tally
-from ldpstats.questions import Question
 
 SQUARE = ProductOfConditionals.independent((2, 2))
 

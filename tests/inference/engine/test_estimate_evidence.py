@@ -14,9 +14,9 @@ from support.every_test import EVERY
 from support.spoken import spoken
 
 import ldpstats as ldp
-from ldpstats.arrays import FloatArray
-from ldpstats.blocks import Block
+from ldpstats.answers.questions import Question
 from ldpstats.estimation import Estimate, Measured
+from ldpstats.estimation.blocks import Block
 from ldpstats.inference import (
     HypothesisResult,
     conditional_independence_test,
@@ -33,7 +33,7 @@ from ldpstats.inference.engine.families import ProductOfConditionals
 from ldpstats.inference.engine.null_model import irregular
 from ldpstats.inference.engine.statistics import ScoreStatistic
 from ldpstats.noise import Tally
-from ldpstats.questions import Question
+from ldpstats.numbers.arrays import FloatArray
 from ldpstats.tables import Figures, Reconstructed, Summed, Table, TableSet
 from ldpstats.tables.pooled import pooled_blocks
 

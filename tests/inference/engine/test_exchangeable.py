@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from scipy.stats import hypergeom
 
-from ldpstats.arrays import FloatArray
 from ldpstats.inference.engine.exchangeable import log_part_pvalues
+from ldpstats.numbers.arrays import FloatArray
 
 
 def part_pvalues(counts: Any, size: int, totals: Any, n: int) -> FloatArray:

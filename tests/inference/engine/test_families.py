@@ -11,14 +11,14 @@ import pytest
 from numpy.testing import assert_allclose
 
 import ldpstats as ldp
-from ldpstats.arrays import FloatArray
-from ldpstats.blocks import Block
+from ldpstats.answers.questions import Question
+from ldpstats.estimation.blocks import Block
 from ldpstats.inference.engine import families
 from ldpstats.inference.engine.block_evidence import BlockEvidence
 from ldpstats.inference.engine.families import Axes, LinearSubspace, LogLinear, ProductOfConditionals
 from ldpstats.inference.engine.statistics import ScoreStatistic
 from ldpstats.noise import Information
-from ldpstats.questions import Question
+from ldpstats.numbers.arrays import FloatArray
 
 Model = ProductOfConditionals | LogLinear | LinearSubspace
 FOUR = (2, 3, 2, 2)

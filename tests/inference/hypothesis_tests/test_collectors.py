@@ -11,10 +11,10 @@ import pytest
 from scipy.stats import binom
 
 import ldpstats as ldp
-from ldpstats.codec import encoded
-from ldpstats.envelope import sealed
 from ldpstats.inference.hypothesis_tests.collectors import telling_counts
 from ldpstats.mechanisms import REGISTRY, mechanism
+from ldpstats.saving.codec import encoded
+from ldpstats.saving.envelope import sealed
 
 DOMAIN = ldp.Domain({name: list("wxyz") for name in "abc"})
 EVEN = np.full(64, 1 / 64)

@@ -17,7 +17,7 @@ from support.comparisons import FALSE_FAILURE_RATE
 from support.noisy_tables import seen_without_noise
 
 import ldpstats as ldp
-from ldpstats.blocks import Block
+from ldpstats.estimation.blocks import Block
 from ldpstats.inference.engine.block_evidence import BlockEvidence
 from ldpstats.inference.engine.statistics import NestedStatistic, ScoreStatistic
 from ldpstats.noise import Tally

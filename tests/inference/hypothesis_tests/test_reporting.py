@@ -19,8 +19,8 @@ from support.every_test import EVERY
 from support.noisy_tables import PRIVACY, collected, domain_of, seen, table_of
 
 import ldpstats as ldp
-from ldpstats.arrays import FloatArray
-from ldpstats.blocks import Block
+from ldpstats.answers.questions import Question
+from ldpstats.estimation.blocks import Block
 from ldpstats.inference import (
     HypothesisResult,
     conditional_independence_test,
@@ -31,7 +31,7 @@ from ldpstats.inference import (
     symmetry_test,
 )
 from ldpstats.noise import Tally
-from ldpstats.questions import Question
+from ldpstats.numbers.arrays import FloatArray
 from ldpstats.tables import Table
 
 Counts = NDArray[np.int64]

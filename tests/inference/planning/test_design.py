@@ -11,8 +11,9 @@ from scipy.stats import chi2, chi2_contingency, ncx2
 from support.two_way_tables import MARGINS, Frequencies
 
 import ldpstats as ldp
-from ldpstats.blocks import Block
+from ldpstats.answers.questions import Question
 from ldpstats.datasets import network
+from ldpstats.estimation.blocks import Block
 from ldpstats.inference.engine.block_evidence import BlockEvidence
 from ldpstats.inference.engine.detectability import (
     Detectability,
@@ -29,7 +30,6 @@ from ldpstats.inference.planning.design import PlannedTest
 from ldpstats.inference.planning.sizing import power, sample_size
 from ldpstats.mechanisms import REGISTRY
 from ldpstats.noise import MultinomialNoise, NoiseModel, Tally, TruthOrFake
-from ldpstats.questions import Question
 
 TESTED = [((2, 3, 2), (0, 1)), ((2, 3, 2), (0, 2)), ((3, 2, 4), (1, 2)), ((2, 2, 2, 3), (1, 3))]
 

@@ -13,7 +13,8 @@ from statsmodels.stats.power import GofChisquarePower
 from support.two_way_tables import MARGINS, Frequencies
 
 import ldpstats as ldp
-from ldpstats.blocks import Block
+from ldpstats.answers.questions import Question
+from ldpstats.estimation.blocks import Block
 from ldpstats.inference.engine.block_evidence import BlockEvidence
 from ldpstats.inference.engine.detectability import Detectability, departures, deviations, product_of
 from ldpstats.inference.engine.families import ProductOfConditionals
@@ -21,7 +22,6 @@ from ldpstats.inference.engine.statistics import ScoreStatistic
 from ldpstats.inference.planning.sizing import power, sample_size
 from ldpstats.mechanisms import REGISTRY
 from ldpstats.noise import DenseChannel, MultinomialNoise, NoiseModel, SupportNoise, Tally, TruthOrFake
-from ldpstats.questions import Question
 
 
 def open_answers(cells: int) -> MultinomialNoise:

@@ -15,13 +15,13 @@ from statsmodels.stats.contingency_tables import Table as ClassicTable
 from support.published_formulas import elastic_net, pearson
 
 from ldpstats import RRBA, CentralLaplace, Domain, LdpstatsError, NotIdentifiedError, SampledGroups, Table
-from ldpstats.blocks import Block
+from ldpstats.answers.questions import Question
+from ldpstats.estimation.blocks import Block
 from ldpstats.inference.published import PublishedResult, naive_test, two_step_test
 from ldpstats.inference.published.two_steps import RULES, Rule, noisy_table
 from ldpstats.noise import MultinomialNoise, Tally, TruthOrFake
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.protocols.central import CentralGaussian
-from ldpstats.questions import Question
 
 PAIR = Domain({"row": ["a", "b"], "column": ["x", "y"]})
 PERFECT = MultinomialNoise(TruthOrFake(1.0, (0.25,) * 4))

@@ -25,9 +25,9 @@ from support.rrba_collections import (
 )
 
 from ldpstats import RRBA, LdpstatsError
-from ldpstats.envelope import sealed
-from ldpstats.grid import GRID
+from ldpstats.numbers.grid import GRID
 from ldpstats.protocols.rrba import Aggregator, Answer, Query
+from ldpstats.saving.envelope import sealed
 
 FORGED = {
     "a number not yet made": {"number": 99},

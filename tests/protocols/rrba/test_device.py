@@ -16,13 +16,13 @@ import pytest
 from support.rrba_collections import PAIR, PROTOCOLS, RECORDS
 
 from ldpstats import RRBA, Domain, DomainError, LdpstatsError
-from ldpstats.envelope import sealed
 from ldpstats.errors import ReportError
-from ldpstats.grid import GRID
 from ldpstats.mechanisms import FakeResponse, fake_numerators, joint_ratio
+from ldpstats.numbers.grid import GRID
 from ldpstats.privacy import worst_ratio
 from ldpstats.protocols.rrba import Client, Query
 from ldpstats.protocols.rrba.query import GroupQuery
+from ldpstats.saving.envelope import sealed
 
 
 def test_the_same_query_gets_the_same_answer_at_no_further_cost(protocol: RRBA) -> None:
@@ -160,7 +160,7 @@ def test_records_outside_the_questionnaire_answer_for_a_category_drawn_once(monk
         assert kept["sex"] in PAIR.categories["sex"]
         assert Client.from_json(client.to_json()).to_json() == client.to_json()
         client.answer(query_at(0, 1.0))
-    monkeypatch.setattr("ldpstats.randomness.urandom", lambda count: b"\x01" + bytes(count - 1))
+    monkeypatch.setattr("ldpstats.numbers.randomness.urandom", lambda count: b"\x01" + bytes(count - 1))
     kept = json.loads(Client(PAIR, {}, 5.0, outside="random").to_json())["body"]["record"]
     assert kept == {"sex": "M", "car": "no"}  # the word 1, modulo two categories
     with pytest.raises(LdpstatsError, match="outside = 'guess'"):
@@ -225,7 +225,7 @@ def test_what_is_refused_does_not_depend_on_the_record(
     def forbidden(count: int) -> bytes:
         raise AssertionError(f"{count} bytes were drawn")
 
-    monkeypatch.setattr("ldpstats.randomness.urandom", forbidden)
+    monkeypatch.setattr("ldpstats.numbers.randomness.urandom", forbidden)
     domain = OTHER[other]
     fake = fake_numerators(np.full(domain.size(), 1 / domain.size()))
     query = Query("p", 0, 0, "t", (GroupQuery.about(domain, FakeResponse.at_level(0.1, fake)),))
@@ -396,7 +396,7 @@ def test_nothing_is_spent_before_all_that_can_fail_has_succeeded(monkeypatch: py
         with pytest.raises(ReportError):
             client.answer(one)
     with monkeypatch.context() as patch:
-        patch.setattr("ldpstats.randomness.urandom", broken)
+        patch.setattr("ldpstats.numbers.randomness.urandom", broken)
         with pytest.raises(OSError, match="8"):
             client.answer(query)
     assert (client.spent, json.loads(client.to_json())["body"]["answers"]) == (0.0, [])
@@ -419,15 +419,15 @@ def test_secure_randomness_is_the_default_and_simulation_says_so(monkeypatch: py
         drawn.append(count)
         return b"\xff" * count
 
-    monkeypatch.setattr("ldpstats.randomness.urandom", scripted)
+    monkeypatch.setattr("ldpstats.numbers.randomness.urandom", scripted)
     asked = query_at(0, 1.0)
     answer = Client(PAIR, RECORDS[0], 5.0).answer(asked)
     assert (answer.cells, answer.simulated) == ((3,), False)  # the largest words: a fake, and the last one
     assert set(drawn) == {8}
-    monkeypatch.setattr("ldpstats.randomness.urandom", bytes)
+    monkeypatch.setattr("ldpstats.numbers.randomness.urandom", bytes)
     assert Client(PAIR, {"sex": "M", "car": "yes"}, 5.0).answer(asked).cells == (2,)  # the smallest word: the truth
     drawn.clear()
-    monkeypatch.setattr("ldpstats.randomness.urandom", scripted)
+    monkeypatch.setattr("ldpstats.numbers.randomness.urandom", scripted)
     seeded = Client(PAIR, RECORDS[0], 5.0).answer(asked, 1)
     assert seeded.simulated
     assert not drawn

@@ -15,8 +15,8 @@ import pytest
 
 from ldpstats import RRBA, Domain, TableSet
 from ldpstats.errors import LdpstatsError
-from ldpstats.grid import GRID, exp_below
 from ldpstats.mechanisms import FakeResponse
+from ldpstats.numbers.grid import GRID, exp_below
 from ldpstats.privacy import strict_epsilon
 from ldpstats.protocols.rrba.rules import Rules
 

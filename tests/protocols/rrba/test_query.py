@@ -10,7 +10,7 @@ from support.rrba_collections import PROTOCOLS, answered, broken, run
 
 from ldpstats import RRBA, Domain
 from ldpstats.errors import ReportError
-from ldpstats.grid import GRID
+from ldpstats.numbers.grid import GRID
 from ldpstats.protocols.rrba import Answer, Query
 
 

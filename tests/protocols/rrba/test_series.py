@@ -17,8 +17,8 @@ from support.parameters import ways
 from ldpstats import RRBA, Domain
 from ldpstats.conformance.laws import fit_pvalue
 from ldpstats.estimation import TABLE_METHODS
-from ldpstats.parts import Parts
 from ldpstats.tables import TableSet
+from ldpstats.tables.parts import Parts
 
 Counts = tuple[int, ...]
 Transcript = tuple[tuple[Counts, ...], ...]

@@ -16,7 +16,8 @@ from scipy.stats import binom, norm
 from support.rrba_collections import PAIR
 
 from ldpstats import RRBA, Domain, LdpstatsError, PrivacyStatement, SampledGroups, Table
-from ldpstats.blocks import Block
+from ldpstats.answers.questions import Question
+from ldpstats.estimation.blocks import Block
 from ldpstats.noise import MultinomialNoise, Tally, TruthOrFake
 from ldpstats.protocols.rrba.stopping import (
     chance_of_missing,
@@ -26,7 +27,6 @@ from ldpstats.protocols.rrba.stopping import (
     sound_limits,
     start_of_lasting,
 )
-from ldpstats.questions import Question
 
 Z = float(norm.ppf(0.975))
 ANYTHING = PrivacyStatement(math.inf, "a test")

@@ -10,10 +10,10 @@ import pytest
 from papers.imran_meo import convergence as study
 
 from ldpstats import Domain, PrivacyStatement, Table
-from ldpstats.blocks import Block
+from ldpstats.answers.questions import Question
+from ldpstats.estimation.blocks import Block
 from ldpstats.noise import MultinomialNoise, Tally, TruthOrFake
 from ldpstats.protocols.rrba.stopping import chance_of_missing, convergence
-from ldpstats.questions import Question
 
 pytestmark = pytest.mark.exhaustive  # a slice of a study takes seconds
 

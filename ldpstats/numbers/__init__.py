@@ -1,0 +1,1 @@
+"""Numbers: arrays and their checks, exact probabilities, random draws from them, and the hot loops."""

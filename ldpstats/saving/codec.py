@@ -1,0 +1,328 @@
+"""The codec: values, arrays, data frames and objects of registered classes as plain JSON values, and back.
+
+Single values and tuples stand for themselves: null, true, numbers, texts, lists. Everything else is an object of JSON
+with one name that says what it is, such as {"array": ...} or {"Table": {...}}. Objects and arrays that occur twice are
+written once: {"same": 7} is the one that was finished as the eighth.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Callable, Collection, Mapping
+from fractions import Fraction
+from math import prod
+from typing import Any, TypeVar, get_origin
+
+import numpy as np
+import pandas as pd
+
+from ldpstats.errors import LdpstatsError, shortened
+from ldpstats.saving.hints import fits, unaliased
+from ldpstats.saving.registered import class_named, is_registered, kept_fields
+
+_EXACT = (1 << 53) - 1
+"""The largest whole number that every reader of JSON keeps: larger ones are written as texts."""
+_WRITTEN_OUT = 64
+"""Arrays of more numbers are written as the bytes of all of them, in base64."""
+_MOST_AXES = 32
+_MOST_MET = 10_000_000
+"""So many objects at most are met on all ways through an object, each as often as ways lead to it."""
+_WRITTEN_AGAIN = frozenset(["list", "frozenset", "mapping", "fraction"])
+"""What is never referred to: whoever is given it looks at all of it, each time."""
+_DTYPES = frozenset(["|b1", "|i1", "|u1", *(f"<{kind}{size}" for kind in "iu" for size in (2, 4, 8)), "<f4", "<f8"])
+C = TypeVar("C")
+_BIT_GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
+
+
+def encoded(value: object) -> Any:
+    """Return a value as plain JSON values."""
+    return _Encoder().plain(value)
+
+
+def decoded(plain: Any) -> Any:
+    """Return the value that `encoded` wrote; objects are made by their constructors, which check their arguments."""
+    return _Decoder().value(plain)
+
+
+def decoded_as(cls: type[C], plain: Any) -> C:
+    """Return the value that `encoded` wrote, which must be an object of exactly this class."""
+    found = decoded(plain)
+    if type(found) is not cls:
+        raise LdpstatsError(f"an object of the class {type(found).__name__}", f"one of the class {cls.__name__}")
+    return found
+
+
+class _Encoder:
+    """Writes values as JSON values, each object once: later ones refer to it."""
+
+    def __init__(self) -> None:
+        self._places: dict[int, int] = {}
+        # an object that is gone would leave its id to another one
+        self._written: list[object] = []
+        self._met = _Met()
+
+    def plain(self, value: Any) -> Any:
+        if isinstance(value, np.generic):
+            value = value.item()
+        kind = type(value)
+        if value is None or kind in (bool, str):
+            return value
+        if kind is int:
+            return value if abs(value) <= _EXACT else {"int": str(value)}
+        if kind is float:
+            return value if math.isfinite(value) else {"float": repr(value)}
+        if kind is tuple:
+            return [self.plain(one) for one in value]
+        if id(value) in self._places:
+            return {"same": self._met.again(self._places[id(value)])}
+        before = self._met.all
+        structured = self._structured(value)
+        if not _WRITTEN_AGAIN.issuperset(structured):
+            self._places[id(value)] = len(self._written)
+            self._written.append(value)
+            self._met.finish(before)
+        return structured
+
+    def _structured(self, value: Any) -> dict[str, Any]:
+        if is_registered(type(value)):
+            return {type(value).__name__: self._fields(value)}
+        for tag, (kind, parts, _) in _STRUCTURES.items():
+            if isinstance(value, kind):
+                return {tag: [self.plain(one) for one in parts(value)]}
+        if isinstance(value, np.ndarray):
+            return {"array": _written_array(value)}
+        raise LdpstatsError(
+            f"{shortened(value)}, an object of the class {type(value).__name__}",
+            "objects that can be saved",
+            "A class from outside the package has to be registered: ldpstats.saving.registered.register.",
+        )
+
+    def _fields(self, value: Any) -> dict[str, Any]:
+        cls, found = type(value), {}
+        for name, hint in kept_fields(cls).items():
+            field = getattr(value, name)
+            # a file that could not be read again would be worth nothing
+            if not fits(field, hint):
+                raise LdpstatsError(
+                    f"{cls.__name__} with {name} = {shortened(field)}", f"a {name} of the type that the class states"
+                )
+            # a single number in the place of an array is one without axes
+            found[name] = self.plain(np.asarray(field) if get_origin(unaliased(hint)) is np.ndarray else field)
+        return found
+
+
+class _Met:
+    """Counts the objects met on all ways through each finished one, to refuse more than can be walked through."""
+
+    def __init__(self) -> None:
+        self._of: list[int] = []
+        self.all = 0
+
+    def finish(self, before: int) -> None:
+        """Note an object, and what was met in it since there were so many."""
+        self._of.append(self.all - before + 1)
+        self.all += 1
+
+    def again(self, place: int) -> int:
+        """Meet an object once more; return its place."""
+        self.all += self._of[place]
+        if self.all > _MOST_MET:
+            raise LdpstatsError(
+                f"objects that refer to others, and these again, on more than {_MOST_MET:,} ways",
+                "objects that can be walked through",
+            )
+        return place
+
+
+class _Decoder:
+    """Reads values, and keeps them for later references."""
+
+    def __init__(self) -> None:
+        self._read: list[object] = []
+        self._met = _Met()
+
+    def value(self, plain: Any) -> Any:
+        if plain is None or isinstance(plain, (bool, int, float, str)):
+            return plain
+        if isinstance(plain, list):
+            return tuple(self.value(one) for one in plain)
+        if not isinstance(plain, dict) or len(plain) != 1:
+            raise LdpstatsError(f"the value {shortened(plain)}", "one name that says what it is, and its parts")
+        ((tag, content),) = plain.items()
+        if tag in _SINGLE:
+            return _SINGLE[tag](content)
+        if tag == "same":
+            return self._read[self._met.again(_place(content, len(self._read)))]
+        before = self._met.all
+        found = self._structured(tag, content)
+        if tag not in _WRITTEN_AGAIN:
+            self._read.append(found)
+            self._met.finish(before)
+        return found
+
+    def _structured(self, tag: str, content: Any) -> Any:
+        if tag == "array":
+            return _read_array(content)
+        if tag in _STRUCTURES:
+            return _STRUCTURES[tag][2](*self.value(_listed(content)))
+        cls = class_named(tag)
+        hints = kept_fields(cls)
+        if not isinstance(content, dict) or set(content) != set(hints):
+            raise LdpstatsError(f"{tag} with {shortened(content)}", f"the fields {', '.join(hints)}")
+        # in the order of the class, in which they were written, whatever order they come in
+        fields = {name: self.value(content[name]) for name in hints}
+        for name, field in fields.items():
+            if not fits(field, hints[name]):
+                # as it stands in the file: printed out, what refers to itself twice at each of many levels has no end
+                raise LdpstatsError(f"{tag} with {name} = {shortened(content[name])}", f"another kind of {name}")
+        return cls(**fields)
+
+
+def _whole(text: object) -> int:
+    if not isinstance(text, str) or str(int(text)) != text:
+        raise LdpstatsError(f"the whole number {shortened(text)}", "its digits, as a text")
+    return int(text)
+
+
+def _not_finite(text: object) -> float:
+    if text not in ("nan", "inf", "-inf"):
+        raise LdpstatsError(f"the number {shortened(text)}", "'nan', 'inf' or '-inf'")
+    return float(str(text))
+
+
+def _place(place: object, known: int) -> int:
+    if type(place) is not int or not 0 <= place < known:
+        raise LdpstatsError(f"a reference to {shortened(place)}", f"one of the {known} objects before it")
+    return place
+
+
+def _listed(content: object) -> list[Any]:
+    if not isinstance(content, list):
+        raise LdpstatsError(f"{shortened(content)}", "a list")
+    return content
+
+
+def _written_array(array: np.ndarray[Any, Any]) -> list[Any]:
+    """Return dtype, shape and entries: a list of few, else (or if not finite or large) their bytes in base64."""
+    plain = array.astype(array.dtype.newbyteorder("<"))
+    if plain.dtype.str not in _DTYPES:
+        raise LdpstatsError(f"an array of the type {array.dtype}", "numbers, or true and false")
+    entries = plain.ravel()
+    as_text = entries.size > _WRITTEN_OUT or not np.all(np.isfinite(entries)) or np.any(np.abs(entries * 1.0) > _EXACT)
+    listed = base64.b64encode(entries.tobytes()).decode() if as_text else entries.tolist()
+    return [plain.dtype.str, list(array.shape), listed]
+
+
+def _read_array(content: Any) -> np.ndarray[Any, Any]:
+    """Read what `_written_array` wrote; it takes no more memory than it took in the file."""
+    dtype, shape, entries = _listed(content)
+    sides = [side for side in _listed(shape) if type(side) is int and side >= 0]
+    if dtype not in _DTYPES or len(sides) != len(shape) or len(sides) > _MOST_AXES:
+        raise LdpstatsError(
+            f"an array of the type {shortened(dtype)} and the shape {shortened(shape)}", "numbers, and whole sides"
+        )
+    kind = np.dtype(dtype)
+    if isinstance(entries, str):
+        flat = np.frombuffer(base64.b64decode(entries, validate=True), kind)
+        proper = kind.kind != "b" or not np.any(flat.view(np.uint8) > 1)
+    else:
+        types = {"b": (bool,), "f": (int, float)}.get(kind.kind, (int,))
+        proper = all(type(one) in types for one in _listed(entries))
+        flat = np.array(entries if proper else [], dtype=kind)
+    if not proper or flat.size != prod(sides):
+        raise LdpstatsError(f"an array of {flat.size} entries for the shape {shape}", "as many entries of its type")
+    return flat.reshape(sides).astype(kind.newbyteorder("="))
+
+
+def _fraction(numerator: object, denominator: object) -> Fraction:
+    if type(numerator) is not int or type(denominator) is not int or denominator < 1:
+        raise LdpstatsError("a fraction of anything else", "whole numbers, the lower one positive")
+    return Fraction(numerator, denominator)
+
+
+def _frame_parts(frame: pd.DataFrame) -> tuple[Any, ...]:
+    """Return the names of the columns, and each column: an array of numbers, or its values with their type."""
+    named = all(type(name) is str for name in frame.columns) and frame.columns.is_unique
+    if not named or not frame.index.equals(pd.RangeIndex(len(frame))):
+        raise LdpstatsError("a data frame with an index of its own", "named columns, and rows that are numbered from 0")
+    columns = [frame[name] for name in frame.columns]
+    plain = [
+        column.to_numpy() if column.dtype.kind in "biuf" else (str(column.dtype), *column.tolist())
+        for column in columns
+    ]
+    return (tuple(frame.columns), tuple(plain))
+
+
+def _frame(names: Any, columns: Any) -> pd.DataFrame:
+    if len({*names}) != len(names) or not all(isinstance(name, str) for name in names):
+        raise LdpstatsError("columns of a data frame that have no names of their own", "different names")
+    if any(isinstance(one, (Collection, np.ndarray)) and not isinstance(one, str) for own in columns for one in own):
+        raise LdpstatsError("a data frame with collections in its cells", "numbers, texts, truth values and nothing")
+    made = {
+        name: column if isinstance(column, np.ndarray) else pd.Series(list(column[1:]), dtype=_text_dtype(column[0]))
+        for name, column in zip(names, columns, strict=True)
+    }
+    return pd.DataFrame(made)
+
+
+def _text_dtype(name: object) -> Any:
+    if name not in ("object", "str"):
+        raise LdpstatsError("a column of another type", "numbers, texts or objects")
+    return name
+
+
+def _plain(name: Any) -> Any:
+    """Refuse objects as names of a mapping: hashing one would walk through all that it refers to."""
+    if isinstance(name, tuple):
+        return tuple(map(_plain, name))
+    if name is not None and not isinstance(name, (bool, int, float, str)):
+        raise LdpstatsError(f"a {type(name).__name__} as a name", "numbers, texts, and tuples of them")
+    return name
+
+
+def _generator(state: Any) -> np.random.Generator:
+    name = state["bit_generator"]
+    if name not in _BIT_GENERATORS:
+        raise LdpstatsError("a generator of another kind", f"one of {', '.join(_BIT_GENERATORS)}")
+    made = getattr(np.random, name)(0)
+    made.state = state
+    return np.random.Generator(made)
+
+
+def _graph(nodes: Any, edges: Any) -> Any:
+    import networkx as nx
+
+    graph: nx.Graph[Any] = nx.Graph()
+    graph.add_nodes_from(nodes)
+    if not all(len(edge) == 3 and set(edge[:2]) <= set(graph.nodes) for edge in edges):
+        raise LdpstatsError("the edges of a graph", "pairs of nodes")
+    graph.add_edges_from(edges)
+    return graph
+
+
+class _GraphLike(type):
+    """Knows a graph of networkx without importing networkx."""
+
+    def __instancecheck__(cls, value: object) -> bool:
+        return type(value).__module__.startswith("networkx.") and type(value).__name__ == "Graph"
+
+
+class _AnyGraph(metaclass=_GraphLike):
+    pass
+
+
+_SINGLE: dict[str, Callable[[Any], Any]] = {"int": _whole, "float": _not_finite}
+_STRUCTURES: dict[str, tuple[Any, Callable[[Any], Any], Callable[..., Any]]] = {
+    "list": (list, tuple, lambda *parts: list(parts)),
+    "frozenset": (frozenset, lambda value: sorted(value, key=repr), lambda *parts: frozenset(map(_plain, parts))),
+    "mapping": (
+        Mapping,
+        lambda value: tuple(value.items()),
+        lambda *pairs: {_plain(name): value for name, value in pairs},
+    ),
+    "fraction": (Fraction, lambda value: (value.numerator, value.denominator), _fraction),
+    "frame": (pd.DataFrame, _frame_parts, _frame),
+    "generator": (np.random.Generator, lambda one: (one.bit_generator.state,), _generator),
+    "graph": (_AnyGraph, lambda graph: (tuple(graph.nodes(data=True)), tuple(graph.edges(data=True))), _graph),
+}

@@ -1,0 +1,326 @@
+"""Whose reports were counted: nobody twice, wherever the tables were in between, and halves give the whole."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from io import StringIO
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import ldpstats as ldp
+from ldpstats.answers.questions import Question
+from ldpstats.errors import LdpstatsError, ReportError
+from ldpstats.estimation.blocks import Block
+from ldpstats.saving.envelope import sealed
+from ldpstats.tables.parts import Parts, new_identity
+
+DOMAIN = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"], "age": [1, 2, 3]})
+ONE, OTHER = "0" * 31 + "1", "f" * 32
+PROTOCOLS: dict[str, Any] = {
+    "sampled groups": ldp.SampledGroups(DOMAIN, epsilon=1.0, mechanism="grr"),
+    "whole view": ldp.WholeView(DOMAIN, epsilon=2.0, k=1),
+    "product domain": ldp.ProductDomain(DOMAIN, epsilon=1.0),
+    "per attribute": ldp.PerAttribute(DOMAIN, epsilon=2.0),
+    "per attribute, crossed": ldp.PerAttribute(DOMAIN, epsilon=2.0, k=2),
+    "hadamard coefficients": ldp.HadamardCoefficients(DOMAIN, epsilon=1.0),
+    "rrba": ldp.RRBA(DOMAIN, epsilon=1.0, block_size=20),
+    "central": ldp.CentralLaplace(DOMAIN, epsilon=1.0),
+}
+LOCAL = [name for name in PROTOCOLS if name not in ("rrba", "central")]
+
+
+@pytest.fixture
+def people() -> pd.DataFrame:
+    return DOMAIN.decode(np.column_stack([np.arange(121) % size for size in DOMAIN.shape]))
+
+
+def read(tables: ldp.TableSet) -> ldp.TableSet:
+    return ldp.TableSet.from_json(tables.to_json())
+
+
+@pytest.mark.parametrize("kind", PROTOCOLS)
+@pytest.mark.parametrize("rng", [None, 7])
+def test_nobody_is_counted_twice(people: pd.DataFrame, kind: str, rng: int | None) -> None:
+    """`tables + tables` doubled n without a word."""
+    protocol = PROTOCOLS[kind]
+    tables = protocol.collect(people, rng=rng)
+    for again in (tables, read(tables), ldp.TableSet(DOMAIN, list(tables)[:1], tables.privacy)):
+        with pytest.raises(LdpstatsError, match="the same respondents twice"):
+            tables + again
+        with pytest.raises(LdpstatsError, match="the same respondents twice"):
+            sum([read(tables), again])
+    fresh = protocol.collect(people, rng=8)
+    both = tables + fresh
+    assert both.n == tables.n + fresh.n > tables.n
+    for part in (tables, fresh, read(both)):
+        with pytest.raises(LdpstatsError, match="the same respondents twice"):
+            read(both) + part
+
+
+@pytest.mark.parametrize("kind", PROTOCOLS)
+def test_a_seed_and_its_respondents_make_one_collection(people: pd.DataFrame, kind: str) -> None:
+    protocol, others = PROTOCOLS[kind], people.assign(sex="F", car="no")
+    for way in (protocol.collect, protocol.simulate):
+        one, again, other = way(people, rng=3), way(people, rng=3), way(others, rng=3)
+        assert one.to_json() == again.to_json()
+        assert one.collections == again.collections != other.collections
+        assert (one + other).n == one.n + other.n
+        source = np.random.default_rng(5)
+        first, second = way(people, rng=source), way(people, rng=source)
+        assert first.collections != second.collections
+
+
+@pytest.mark.parametrize("kind", LOCAL)
+@pytest.mark.parametrize("rng", [None, 7])
+def test_counting_halves_and_adding_equals_counting_the_whole(people: pd.DataFrame, kind: str, rng: int | None) -> None:
+    protocol = PROTOCOLS[kind]
+    rows = protocol.reports(people, rng=rng)
+    rows = pd.read_csv(StringIO(rows.to_csv(index=False)))
+    whole = protocol.tables(rows)
+    # also where a cut goes through a respondent, who then has some groups in one part and some in another
+    for first in (rows.index < 50, rows.index % 3 == 0, rows.index.isin(rows.sample(60, random_state=2).index)):
+        one, other = protocol.tables(rows[first]), protocol.tables(rows[~first])
+        assert (one + other).to_json() == (read(other) + one).to_json() == whole.to_json()
+        for part in (one, other):
+            with pytest.raises(LdpstatsError, match="the same respondents twice"):
+                whole + read(part)
+    with pytest.raises(LdpstatsError, match="the same respondents twice"):
+        protocol.tables(rows[:40]) + protocol.tables(rows[30:])
+
+
+def test_rrba_rows_are_of_one_collection_and_of_all_its_respondents(people: pd.DataFrame) -> None:
+    protocol = PROTOCOLS["rrba"]
+    rows = protocol.reports(people, rng=4)
+    tables = protocol.tables(rows)
+    assert tables.to_json() == protocol.collect(people, rng=4).to_json()
+    with pytest.raises(LdpstatsError, match="the same respondents twice"):
+        tables + protocol.collect(people, rng=4)
+    mixed = rows.assign(collection=np.where(rows.index < 60, rows["collection"], f"c{OTHER}"))
+    with pytest.raises(ReportError, match="rows of 2 collections"):
+        protocol.tables(mixed)
+    view = ldp.RRBA(DOMAIN, epsilon=1.0, k=1, answer="view", block_size=20)
+    rows = view.reports(people, rng=4)
+    rows.loc[rows.index[-1], "number"] = 999
+    with pytest.raises(ReportError, match="of different respondents"):
+        view.tables(rows)
+
+
+def test_tables_that_an_aggregator_gives_at_two_times_overlap() -> None:
+    aggregator = PROTOCOLS["rrba"].aggregator()
+    client = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"], "age": [1, 2, 3]})
+    from ldpstats.protocols.rrba import Client
+
+    taken = []
+    for _ in range(2):
+        for _ in range(4):
+            aggregator.take(Client(client, {"sex": "F", "car": "no", "age": 2}, limit=1.0).answer(aggregator.query()))
+        taken.append(aggregator.tables())
+    assert [tables.n for tables in taken] == [4, 8]
+    with pytest.raises(LdpstatsError, match="the same respondents twice"):
+        read(taken[0]) + taken[1]
+    assert (taken[1] + PROTOCOLS["rrba"].collect(DOMAIN.decode([[0, 0, 0]] * 5))).n == 13
+
+
+def test_marginals_other_estimates_and_tables_made_by_hand_stay_known(people: pd.DataFrame) -> None:
+    protocol = ldp.ProductDomain(DOMAIN, epsilon=1.0, mechanism="grr")
+    (table,) = protocol.collect(people)
+    same = [table.marginal(["sex", "car"]), table.estimated_by("mle").marginal(["car", "sex"])]
+    sets = [ldp.TableSet(DOMAIN, [one.estimated_by("unbiased")], table.privacy) for one in same]
+    with pytest.raises(LdpstatsError, match="the same respondents twice"):
+        sets[0] + sets[1]
+    question = Question.of(DOMAIN, ["age"])
+    tally = ldp.GRR(3, 1.0).simulate([5, 5, 5], rng=1)
+    made = ldp.Table(DOMAIN.project(["age"]), (Block(question, tally),), ldp.GRR(3, 1.0).privacy())
+    by_hand = ldp.TableSet(DOMAIN, [made], made.privacy)
+    with pytest.raises(LdpstatsError, match="the same respondents twice"):
+        by_hand + read(by_hand)
+    with pytest.raises(LdpstatsError, match="the same respondents twice"):
+        ldp.homogeneity_test([table.marginal("age"), table.marginal("age")])
+
+
+ROWS: dict[str, tuple[Callable[[pd.DataFrame], pd.DataFrame], str]] = {
+    "a row twice": (lambda rows: pd.concat([rows, rows.iloc[[4]].rename({4: 900})]), "row 900, which is .* as row 4"),
+    "no collection": (lambda rows: rows.drop(columns="collection"), "reports with "),
+    "another collection": (lambda rows: rows.assign(collection="c12"), "the collection 'c12' in row 0"),
+    "digits alone": (lambda rows: rows.assign(collection=ONE), "the collection .* in row 0"),
+    "numbers below 0": (lambda rows: rows.assign(number=-1), "number -1 in row 0"),
+    "numbers that are none": (lambda rows: rows.assign(number="x"), "number 'x' in row 0"),
+}
+
+
+@pytest.mark.parametrize("kind", LOCAL)
+@pytest.mark.parametrize("case", ROWS)
+def test_rows_that_do_not_say_whose_they_are_are_refused(people: pd.DataFrame, kind: str, case: str) -> None:
+    protocol, (spoil, told) = PROTOCOLS[kind], ROWS[case]
+    with pytest.raises(ReportError, match=told):
+        protocol.tables(spoil(protocol.reports(people, rng=1)))
+
+
+def test_identities_are_no_numbers_to_a_file_reader(people: pd.DataFrame) -> None:
+    rows = PROTOCOLS["sampled groups"].reports(people, rng=1).assign(collection=f"c{'1' * 20}e{'2' * 11}")
+    again = pd.read_csv(StringIO(rows.to_csv(index=False)))
+    assert again["collection"].tolist() == rows["collection"].tolist()
+
+
+def test_parts_are_disjoint_intervals_in_order() -> None:
+    numbers = np.array([5, 3, 4, 9, 0])
+    parts = Parts.numbered(pd.Series([OTHER, OTHER, OTHER, OTHER, ONE]), 2, numbers)
+    assert parts.to_list() == [[ONE, 2, 0, 1], [OTHER, 2, 3, 6], [OTHER, 2, 9, 10]]
+    assert (parts.n, parts.collections) == (5, (ONE, OTHER))
+    assert Parts.from_list(json.loads(json.dumps(parts.to_list()))) == parts
+    rest = Parts.from_list([[OTHER, 2, 6, 9], [OTHER, 1, 3, 6]])
+    assert Parts.together([rest, parts]).to_list() == [[ONE, 2, 0, 1], [OTHER, 1, 3, 6], [OTHER, 2, 3, 10]]
+    assert Parts.together([]) == Parts.none()
+    for rows in (parts.intervals[[0, 1, 1]], parts.intervals[::-1]):
+        with pytest.raises(LdpstatsError, match="out of order, or with some respondents twice"):
+            Parts(rows)
+    for overlapping in ([OTHER, 2, 5, 6], [OTHER, 2, 0, 100], [ONE, 2, 0, 1], [OTHER, 2, 4, 5]):
+        with pytest.raises(LdpstatsError, match="1 collections, among them"):
+            Parts.together([parts, Parts.from_list([overlapping])])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_parts_agree_with_sets_of_respondents(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+
+    def drawn() -> tuple[Parts, set[tuple[str, int]]]:
+        chosen = rng.permutation(30)[: rng.integers(1, 12)]
+        names = pd.Series([(ONE, OTHER)[place] for place in chosen // 15])
+        return Parts.numbered(names, 0, chosen % 15), set(zip(names, (chosen % 15).tolist(), strict=True))
+
+    (one, first), (other, second) = drawn(), drawn()
+    assert (one.n, other.n) == (len(first), len(second))
+    if first & second:
+        with pytest.raises(LdpstatsError, match="twice"):
+            Parts.together([one, other])
+    else:
+        assert Parts.together([one, other]).n == len(first | second)
+
+
+BAD: tuple[Any, ...] = (
+    *([ONE, 0, 5, 5], [ONE, 0, 5, 4], [ONE, 0, -1, 4], [ONE, 0, 0, 1 << 70], [ONE, 0, 0, 4.0], [ONE, True, 0, 4]),
+    *(["x" * 32, 0, 0, 4], [ONE[:-1], 0, 0, 4], [5, 0, 0, 4], [ONE, 0, 4], [], None, 5),
+)
+
+
+@pytest.mark.parametrize("part", BAD)
+def test_files_whose_parts_cannot_be_are_refused(people: pd.DataFrame, part: Any) -> None:
+    body = json.loads(PROTOCOLS["product domain"].collect(people).to_json())["body"]
+    with pytest.raises(LdpstatsError, match="not a saved table set"):
+        ldp.TableSet.from_json(sealed("table set", 4, body | {"parts": [[part]]}))
+
+
+def test_places_beyond_what_doubles_hold_are_texts_and_numbers_of_older_files_are_read() -> None:
+    ends = ((1 << 53) - 1, (1 << 53) + 1)
+    part = Parts.from_list([[ONE, 3, *ends]])
+    assert part.to_list() == [[ONE, 3, ends[0], {"int": str(ends[1])}]]
+    assert Parts.from_list(json.loads(json.dumps(part.to_list()))) == part
+
+
+def test_files_that_contradict_themselves_are_refused(people: pd.DataFrame) -> None:
+    body = json.loads(PROTOCOLS["product domain"].collect(people).to_json())["body"]
+    few = [[[ONE, 0, 0, 120]]]
+    for change in ({"parts": few}, {"parts": []}, {"parts": [[[ONE, 0, 0, 200], [ONE, 0, 100, 300]]]}):
+        with pytest.raises(LdpstatsError, match="not a saved table set"):
+            ldp.TableSet.from_json(sealed("table set", 4, body | change))
+
+
+def test_secure_identities_differ_and_simulated_ones_follow_from_the_generator() -> None:
+    assert new_identity(None, ()) != new_identity(None, ())
+    for make in (np.random.PCG64, np.random.MT19937, np.random.Philox, np.random.SFC64):
+        one, again, other = (np.random.Generator(make(seed)) for seed in (1, 1, 2))
+        counted = [np.arange(3)]
+        assert new_identity(one, counted) == new_identity(again, counted) != new_identity(other, counted)
+        assert new_identity(one, counted) != new_identity(one, [np.arange(4)])
+
+
+def test_how_many_reports_are_simulated_is_counted_and_said(people: pd.DataFrame) -> None:
+    protocol = PROTOCOLS["sampled groups"]
+    both = protocol.collect(people) + protocol.collect(people.head(12), rng=1)
+    assert (both.n, both.simulated) == (133, 12)
+    assert "(12 of 133 reports simulated)" in both.summary().title
+    assert "(12 of 133 reports simulated)" in repr(read(both))
+    table = both["sex", "car"]
+    words = f"({table.simulated} of {table.n} reports simulated)"
+    assert table.simulated == 4
+    result = ldp.independence_test(table)
+    for text in (table.summary(), repr(table), result.summary(), ldp.association(table).summary()):
+        assert words in str(text)
+    assert result.simulated == table.estimated_by("mle").cells.simulated == 4
+    assert not protocol.collect(people).simulated
+    consistent = ldp.make_consistent(both)["sex", "car"]
+    assert 0 < consistent.simulated < consistent.n
+
+
+def test_rows_say_one_by_one_whether_they_are_simulated(people: pd.DataFrame) -> None:
+    for kind in LOCAL:
+        protocol = PROTOCOLS[kind]
+        real, drawn = protocol.reports(people), protocol.reports(people.head(30), rng=1)
+        tables = protocol.tables(pd.concat([real, drawn]))
+        assert tables.simulated == protocol.tables(drawn).n
+        assert 0 < tables.simulated < tables.n
+
+
+@pytest.mark.parametrize("kind", LOCAL)
+def test_reports_under_another_name_are_not_counted_again(people: pd.DataFrame, kind: str) -> None:
+    """A marginal holds the reports of its table, also where it stands in a set of its own."""
+    tables = PROTOCOLS[kind].collect(people, rng=1)
+    for table in tables:
+        if len(table.attributes) > 1:
+            part = ldp.TableSet(DOMAIN, [table.marginal(table.attributes[:1])], tables.privacy)
+            for one, other in ((part, tables), (tables, part)):
+                with pytest.raises(LdpstatsError, match="the same respondents twice"):
+                    one + other
+
+
+def test_rows_of_one_respondent_may_come_in_two_files(people: pd.DataFrame) -> None:
+    protocol = PROTOCOLS["whole view"]
+    rows = protocol.reports(people, rng=1)
+    first = rows["group"] == rows["group"][0]
+    for files in ((rows[::2], rows[1::2]), (rows[first], rows[~first])):
+        one, other = map(protocol.tables, files)
+        assert (one + other).to_json() == protocol.tables(rows).to_json()
+
+
+LARGEST = 2**62 - 1
+NUMBERS: dict[str, Callable[[pd.Series], pd.Series]] = {
+    "beyond the largest": lambda numbers: numbers.replace(3, LARGEST + 1),
+    "the largest of 63 bits": lambda numbers: numbers.replace(3, 2**63 - 1),
+    "of 64 bits": lambda numbers: numbers.astype(np.uint64).replace(3, 2**64 - 1),
+    "beyond 64 bits": lambda numbers: numbers.astype(object).replace(3, 2**70),
+    "missing": lambda numbers: numbers.astype("Int64").replace(3, pd.NA),
+    "fractions": lambda numbers: numbers.astype(float),
+    "text": lambda numbers: numbers.astype(str),
+}
+
+
+@pytest.mark.parametrize("kind", LOCAL)
+@pytest.mark.parametrize("case", NUMBERS)
+def test_numbers_that_could_not_be_saved_are_refused(people: pd.DataFrame, kind: str, case: str) -> None:
+    protocol = PROTOCOLS[kind]
+    rows = protocol.reports(people, rng=1)
+    with pytest.raises(ReportError, match=r"number .* in row"):
+        protocol.tables(rows.assign(number=NUMBERS[case](rows["number"])))
+    read(protocol.tables(rows.convert_dtypes()))
+
+
+def test_the_largest_number_can_be_saved(people: pd.DataFrame) -> None:
+    protocol = PROTOCOLS["sampled groups"]
+    rows = protocol.reports(people, rng=1)
+    tables = protocol.tables(rows.assign(number=rows["number"].replace(3, LARGEST)))
+    assert read(tables).to_json() == tables.to_json()
+
+
+@pytest.mark.parametrize("column", ["report", "block"])
+def test_rrba_rows_with_gaps_are_refused_and_with_other_types_are_read(people: pd.DataFrame, column: str) -> None:
+    protocol = PROTOCOLS["rrba"]
+    rows = protocol.reports(people, rng=1)
+    for wrong in (pd.NA, -1, 2**62):
+        spoilt = rows[column].astype("Int64").where(rows.index != 7, wrong)
+        with pytest.raises(ReportError, match="in row 7"):
+            protocol.tables(rows.assign(**{column: spoilt}))
+    assert protocol.tables(rows.astype(object)).to_json() == protocol.tables(rows).to_json()
