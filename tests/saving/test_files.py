@@ -384,7 +384,7 @@ def killed_save(path: Path, line: int) -> bool:
                 os.kill(os.getpid(), signal.SIGKILL)
             return local
 
-        sys.settrace(lambda frame, *_: local if frame.f_code.co_filename.endswith("saving.py") else None)
+        sys.settrace(lambda frame, *_: local if frame.f_code.co_filename.endswith("saving/files.py") else None)
         NEW.save(path)
         os._exit(0)
     _, status = os.waitpid(child, 0)

@@ -27,7 +27,7 @@ def killed_at(line: int) -> None:
 
     def called(frame: FrameType, *_: object) -> Any:
         path = Path(frame.f_code.co_filename)
-        return local if path.parent.name == "io" or path.name in ("saving.py", "counting.py") else None
+        return local if path.parent.name in ("io", "saving") or path.name == "counting.py" else None
 
     sys.settrace(called)
 
