@@ -15,8 +15,7 @@ from ldpstats.numbers.arrays import FloatArray, significance
 from ldpstats.pictures.drawing import Axes
 from ldpstats.pictures.intervals import RawAndPrivate
 from ldpstats.presentation import progress
-from ldpstats.protocols.population import Population
-from ldpstats.protocols.raw_proportions import raw_proportions
+from ldpstats.protocols.population import Population, raw_proportions
 from ldpstats.tables import Table, TableSet
 
 ComparedCell: TypeAlias = tuple[str, float, float, float, float]

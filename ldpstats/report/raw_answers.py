@@ -9,8 +9,7 @@ from ldpstats.datasets import true_cramers_v
 from ldpstats.pictures.intervals import RawAndPrivate
 from ldpstats.plots import ComparedCell, compared_cells
 from ldpstats.presentation import panel_of_figures
-from ldpstats.protocols.population import Population
-from ldpstats.protocols.raw_proportions import raw_proportions
+from ldpstats.protocols.population import Population, raw_proportions
 from ldpstats.protocols.summary import counted
 from ldpstats.report.content import Drawn, Folded, Rows, Section
 from ldpstats.report.studied_tables import StudiedTables
