@@ -98,7 +98,8 @@ def raw_against_private_picture(tables: Table | TableSet, truth: Population, alp
         *fit.warning,
     )
     title = f"Raw data against private reports: {what}"
-    return RawAndPrivate(title, notes, labels, raw, private, lower, upper, "proportion")
+    others = tuple((one,) for one in raw)
+    return RawAndPrivate(title, notes, labels, private, lower, upper, "proportion", others=others)
 
 
 def compared_cells(table: Table, shown: FloatArray, alpha: float, *, named: bool = True) -> Iterator[ComparedCell]:

@@ -58,7 +58,8 @@ def _left_out(number: int) -> list[str]:
 def _compared(name: str, title: str, notes: tuple[str, ...], lines: Sequence[ComparedCell], scale: str) -> Drawn:
     """Return raw figures beside estimates as a picture, with a folded table."""
     labels, raw, private, lower, upper = zip(*lines, strict=True)
-    picture = RawAndPrivate(title, notes, labels, raw, private, lower, upper, scale)
+    others = tuple((one,) for one in raw)
+    picture = RawAndPrivate(title, notes, labels, private, lower, upper, scale, others=others)
     rows = [[line[0], *(f"{one:.3f}" if math.isfinite(one) else "—" for one in line[1:])] for line in lines]
     table = Rows(panel_of_figures(["", "raw", "private", "from", "to"], rows, title))
     return Drawn(picture, name, (Folded("The figures", (table,)),))

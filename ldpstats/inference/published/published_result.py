@@ -16,7 +16,7 @@ from ldpstats.inference.hypothesis_tests.result import model_fit
 from ldpstats.inference.published.two_steps import RULES, Rule, accepted_by
 from ldpstats.noise import simulation
 from ldpstats.numbers.arrays import FloatArray
-from ldpstats.pictures.intervals import ModelFit
+from ldpstats.pictures.intervals import Intervals
 from ldpstats.presentation import Result, Summary, summary_of_facts
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.saving.hints import Count, Share
@@ -147,7 +147,7 @@ class PublishedResult(Result):
         names = ("name", "attributes", "statistic", "pvalue", "threshold", "alpha", "rejected", "rule_applied", "n")
         return pd.DataFrame([{name: getattr(self, name) for name in names}])
 
-    def picture(self) -> ModelFit:
+    def picture(self) -> Intervals:
         """Return the estimates with their intervals, beside what independence expects by the published fit."""
         return model_fit(self.table, self.expected, self.name, "expected under independence")
 
