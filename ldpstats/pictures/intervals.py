@@ -106,7 +106,7 @@ class Intervals(Picture):
         apart = [f"{one.label} {one.estimate:.3g} ({self.kind} {one.other:.3g})" for one in far.itertuples()]
         known, below = (held | missed).sum(), (other < 0).sum()
         said = [
-            f"{self.title}: {self.scale}, {len(self.labels)} of them, beside {self.kind} ones",
+            f"{self.title}: {self.scale}. {len(self.labels)} of them, beside {self.kind} ones",
             *([f"{held.sum()} of {known} intervals hold the {self.kind} one"] if known else []),
             *([f"{below} {self.kind} ones are below zero"] if below else []),
             *([f"Furthest apart: {'; '.join(apart)}"] if apart else []),

@@ -130,7 +130,7 @@ def test_words_and_frame_hold_the_marks():
     assert CONSISTENCY.to_frame()["reported"].tolist() == [0.1, -0.2, 0.3, 0.5]
     np.testing.assert_array_equal(CONSISTENCY.to_frame()["estimate"], [0.05, 0.05, 0.05, 0.45])
     assert CONSISTENCY.described() == (
-        "Consistency: proportion, 2 of them, beside reported ones. 1 reported ones are below zero. "
+        "Consistency: proportion. 2 of them, beside reported ones. 1 reported ones are below zero. "
         "Furthest apart: a: $x$ 0.05 (reported -0.2); b: _ 0.45 (reported 0.5)."
     )
 
@@ -201,13 +201,13 @@ def test_many_are_points_with_those_that_their_interval_misses_apart(many: int):
 def test_words_and_frame_hold_what_is_raw_and_private():
     picture = drawn(7)
     assert picture.to_frame().columns.tolist() == ["label", "private", "lower", "upper", "raw"]
-    begins = "Pairs: V, 7 of them, beside raw ones. 6 of 7 intervals hold the raw one. Furthest apart: _pair $"
+    begins = "Pairs: V. 7 of them, beside raw ones. 6 of 7 intervals hold the raw one. Furthest apart: _pair $"
     assert picture.described().startswith(begins)
 
 
 def test_figures_that_are_not_known_are_left_out_without_a_warning():
     unknown = raw_and_private(("a", "b"), (0.1, nan), (nan, 0.2), (nan, 0.1), (nan, 0.3))
     unknown.draw().figure.canvas.draw()
-    assert unknown.described() == "Pairs: V, 2 of them, beside raw ones."
+    assert unknown.described() == "Pairs: V. 2 of them, beside raw ones."
     raw_and_private(("a",), (nan,), (0.2,), (0.1,), (0.3,)).draw().figure.canvas.draw()
     raw_and_private(("a",) * 50, *((nan,) * 50 for _ in range(4))).draw().figure.canvas.draw()
