@@ -89,7 +89,6 @@ def raw_against_private_picture(tables: Table | TableSet, truth: Population, alp
     cells = [
         cell for table in shown for cell in compared_cells(table, raw_of(table.attributes), alpha, named=len(drawn) > 1)
     ]
-    labels, raw, private, lower, upper = zip(*cells, strict=True)
     what = " and ".join(drawn[0].attributes) if len(drawn) == 1 else f"{len(drawn)} tables"
     fit = tables.channel_fit()
     notes = (
@@ -98,8 +97,7 @@ def raw_against_private_picture(tables: Table | TableSet, truth: Population, alp
         *fit.warning,
     )
     title = f"Raw data against private reports: {what}"
-    others = tuple((one,) for one in raw)
-    return RawAndPrivate(title, notes, labels, private, lower, upper, "proportion", others=others)
+    return RawAndPrivate.of(title, notes, cells, "proportion")
 
 
 def compared_cells(table: Table, shown: FloatArray, alpha: float, *, named: bool = True) -> Iterator[ComparedCell]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -249,6 +250,14 @@ class RawAndPrivate(Intervals):
 
     kind: str = "raw"
     words: tuple[str, str] = ("raw data", "private reports, with intervals")
+
+    @classmethod
+    def of(
+        cls, title: str, notes: tuple[str, ...], lines: Sequence[tuple[str, *tuple[float, ...]]], scale: str
+    ) -> Self:
+        """Return a picture of lines: label, raw figure, estimate, and the ends of its interval."""
+        labels, raw, private, lower, upper = zip(*lines, strict=True)
+        return cls(title, notes, labels, private, lower, upper, scale, others=tuple((one,) for one in raw))
 
     @property
     def raw(self) -> tuple[float, ...]:
