@@ -93,7 +93,7 @@ def refuse_unwritable(name: str | None, kind: str | None) -> None:
 
 def tell(words: object, plain: Any, *, as_json: bool, output: str = "") -> None:
     """Print the result, as words or JSON, on standard output; on standard error where `output` is standard output."""
-    from ldpstats.presentation.text import visible
+    from ldpstats.presentation.formats import visible
 
     # names of files and columns are among the words: none of them steers the terminal
     text = as_text(plain) if as_json else "\n".join(map(visible, str(words).split("\n")))
@@ -102,7 +102,7 @@ def tell(words: object, plain: Any, *, as_json: bool, output: str = "") -> None:
 
 def note(words: str) -> None:
     """Print a note on standard error."""
-    from ldpstats.presentation.text import visible
+    from ldpstats.presentation.formats import visible
 
     click.echo(f"Note: {visible(words)}", err=True)
 

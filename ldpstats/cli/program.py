@@ -90,7 +90,7 @@ def _ended(run: Callable[[], Any]) -> int:
         words, code = _told(error)
         if code == UNFORESEEN and os.environ.get(_TRACEBACK):
             raise
-        from ldpstats.presentation.text import visible
+        from ldpstats.presentation.formats import visible
 
         with contextlib.suppress(OSError):
             click.echo(f"Error: {visible(words)}", err=True)

@@ -15,7 +15,7 @@ from typing import Any
 
 from ldpstats.errors import LdpstatsError
 from ldpstats.presentation import progress
-from ldpstats.presentation.text import visible
+from ldpstats.presentation.formats import visible
 from ldpstats.vignettes.notebooks import Notebook
 
 _EXTRA = "pip install 'ldpstats[vignettes]'"
