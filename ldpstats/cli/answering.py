@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ldpstats.cli import options, pipes
-from ldpstats.cli.expected import ANSWERS, expected, saved_protocol
-from ldpstats.cli.options import FILE, MechanismName, examples
-from ldpstats.cli.program import wrong_usage
+from ldpstats.cli import pipes, program
+from ldpstats.cli.contents import ANSWERS, expected, saved_protocol
+from ldpstats.cli.program import FILE, MechanismName, examples, wrong_usage
 from ldpstats.errors import LdpstatsError
 
 if TYPE_CHECKING:
@@ -37,12 +36,12 @@ _counts = click.option("--counts", default=None, help="Of a frequency table: the
     ),
 )
 @_data
-@options.questions
-@options.missing
+@program.questions
+@program.missing
 @click.option("--missing-as", default=None, help="Make missing answers a category of this name.  [default: none]")
 @_counts
-@options.output("The domain as JSON")
-@options.as_json
+@program.output("The domain as JSON")
+@program.as_json
 def domain(
     data: str,
     columns: tuple[str, ...],
@@ -83,8 +82,8 @@ def domain(
 )
 @_data
 @click.option("--protocol", required=True, type=FILE, help="The protocol file.")
-@options.seed("Simulate: the same seed gives the same reports, and they say that they are simulated.")
-@options.missing
+@program.seed("Simulate: the same seed gives the same reports, and they say that they are simulated.")
+@program.missing
 @click.option("--missing-as", default=None, help=f"The category that missing answers are.  [default: {_MISSING}]")
 @_counts
 @click.option(
@@ -93,8 +92,8 @@ def domain(
     metavar="COLUMN",
     help="Write the texts of this column beside the reports: each is one respondent's alone, and tells nothing else.",
 )
-@options.output("The reports, as .parquet or .csv")
-@options.as_json
+@program.output("The reports, as .parquet or .csv")
+@program.as_json
 def privatize(
     data: str,
     protocol: str,
@@ -152,11 +151,11 @@ def privatize(
     ),
 )
 @_data
-@options.epsilon
-@options.questions
+@program.epsilon
+@program.questions
 @click.option("--k", default=2, show_default=True, type=click.IntRange(2, 3), help="Questions asked together.")
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(min=0), help="Of the simulation.")
-@options.missing
+@program.missing
 @click.option(
     "--missing-as", default=_MISSING, show_default=True, help="The category of missing answers, in columns with some."
 )
@@ -169,7 +168,7 @@ def privatize(
     help="The HTML page; - is standard output.  [default: NAME-report.html in this folder, over no file but an earlier "
     "report]",
 )
-@options.as_json
+@program.as_json
 def analyse(
     data: str,
     columns: tuple[str, ...],
@@ -187,7 +186,7 @@ def analyse(
     """
     from ldpstats.analysis import analyse as analysed
 
-    options.check_level(asked["epsilon"])
+    program.check_level(asked["epsilon"])
     pipes.refuse_unwritable(output, "report")
     cuts, file = _cuts(cut), read(data, missing)
     name = "answers" if data == pipes.STANDARD else Path(data).name.partition(".")[0] or "answers"
@@ -208,7 +207,7 @@ def analyse(
 @click.option("--network", "name", default=None, help=f"Ask respondents of a network instead: {_NETWORKS}.")
 @click.option("--n", default=100_000, show_default=True, type=click.IntRange(min=1), help="How many respondents.")
 @click.option(
-    "--epsilon", default=2.0, show_default=True, type=options.Level(), help="Strict privacy level of every respondent."
+    "--epsilon", default=2.0, show_default=True, type=program.Level(), help="Strict privacy level of every respondent."
 )
 @click.option(
     "--mechanism",
@@ -232,7 +231,7 @@ def analyse(
     "matplotlib is]",
 )
 @click.option("--no-report", is_flag=True, help="Write no page.")
-@options.as_json
+@program.as_json
 def demo(report: str | None, no_report: bool, as_json: bool, **asked: Any) -> None:
     """A sensitive question, from what leaves a phone to the tests of all pairs, beside the true answers."""
     from ldpstats.analysis import demonstrate
@@ -284,11 +283,11 @@ def _tell_notes(notes: Iterable[str], output: str, *, as_json: bool) -> None:
 
 
 def _chosen(columns: tuple[str, ...], file: AnswerFile) -> list[str]:
-    return [name for text in columns for name in options.names_in(text, file.names)]
+    return [name for text in columns for name in program.names_in(text, file.names)]
 
 
 def _cuts(texts: tuple[str, ...]) -> dict[str, Cut]:
     """Parse the --cut options: how to put numbers into classes, by column."""
     from ldpstats.answers.preparation import Cut
 
-    return {name: Cut.read(classes) for name, classes in options.cuts_as_texts(texts).items()}
+    return {name: Cut.read(classes) for name, classes in program.cuts_as_texts(texts).items()}

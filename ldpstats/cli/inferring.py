@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ldpstats.cli import options, pipes
-from ldpstats.cli.expected import saved_tables
-from ldpstats.cli.options import FILE, examples
-from ldpstats.cli.program import wrong_usage
+from ldpstats.cli import pipes, program
+from ldpstats.cli.contents import saved_tables
+from ldpstats.cli.program import FILE, examples, wrong_usage
 from ldpstats.errors import LdpstatsError, one_line
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ _ADJUST, _ALPHA = "holm", 0.05
 @click.option("--method", default="auto", show_default=True, type=click.Choice(_METHODS), help="The test statistic.")
 @click.option("--adjust", default=None, help=f"Of all pairs: a method of multipletests, or none.  [default: {_ADJUST}]")
 @click.option("--alpha", default=None, type=float, help=f"Of all pairs: the level of verdicts.  [default: {_ALPHA}]")
-@options.as_json
+@program.as_json
 def test(
     tables: str,
     attributes: tuple[str, ...],
@@ -113,7 +112,7 @@ def _table_of(tables: TableSet, attributes: tuple[str, ...]) -> Table:
     "--rows", default=None, help="For an odds ratio: the categories of the first attribute to compare, as F,M."
 )
 @click.option("--columns", default=None, help="And those of the second: the first of the two against the other one.")
-@options.as_json
+@program.as_json
 def effects(tables: str, attributes: tuple[str, ...], rows: str | None, columns: str | None, as_json: bool) -> None:
     """How strongly attributes depend on each other: Cramér's V and mutual information, with 95 % intervals.
 
@@ -191,8 +190,8 @@ def _figure(effect: Effect) -> str:
 )
 @click.argument("tables", type=FILE)
 @click.option("--method", default="auto", show_default=True, type=click.Choice(_NETWORKS), help="How edges are found.")
-@options.output("The network: as .json with everything that was learned, else in the interchange format BIF")
-@options.as_json
+@program.output("The network: as .json with everything that was learned, else in the interchange format BIF")
+@program.as_json
 def network(tables: str, method: str, output: str, as_json: bool) -> None:
     """Learn a Bayesian network."""
     from ldpstats.networks import learn_network
@@ -214,13 +213,13 @@ def network(tables: str, method: str, output: str, as_json: bool) -> None:
     ),
 )
 @click.argument("tables", type=FILE)
-@options.output("The HTML page")
+@program.output("The HTML page")
 @click.option("--title", default=None, help="What stands above it.")
 @click.option("--network", is_flag=True, help="Learn a Bayesian network, too.")
 @click.option(
     "--truth", default=None, type=FILE, help="Of simulated reports: what the respondents would have answered."
 )
-@options.as_json
+@program.as_json
 def report(tables: str, output: str, title: str | None, network: bool, truth: str | None, as_json: bool) -> None:
     """Write all that tables tell as one HTML page to send or print."""
     from ldpstats.report import report_page
