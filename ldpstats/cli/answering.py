@@ -12,7 +12,7 @@ import click
 
 from ldpstats.cli import pipes, program
 from ldpstats.cli.contents import ANSWERS, expected, saved_protocol
-from ldpstats.cli.program import FILE, MechanismName, examples, wrong_usage
+from ldpstats.cli.program import FILE, MechanismName, Names, examples, wrong_usage
 from ldpstats.errors import LdpstatsError
 
 if TYPE_CHECKING:
@@ -42,16 +42,7 @@ _counts = click.option("--counts", default=None, help="Of a frequency table: the
 @_counts
 @program.output("The domain as JSON")
 @program.as_json
-def domain(
-    data: str,
-    columns: tuple[str, ...],
-    cut: tuple[str, ...],
-    missing: tuple[str, ...],
-    missing_as: str | None,
-    counts: str | None,
-    output: str,
-    as_json: bool,
-) -> None:
+def domain(data: str, columns: Names, cut: Names, missing: Names, output: str, as_json: bool, **asked: Any) -> None:
     """Read the categories of every question off a file of answers, and point out what is none.
 
     DATA is CSV (with commas, semicolons, tabs or bars; in UTF-8, UTF-16 or Windows-1252; also packed by gzip) or
@@ -63,7 +54,7 @@ def domain(
     from ldpstats.answers import prepared
 
     cuts, file = _cuts(cut), read(data, missing)
-    made = prepared(file, _chosen(columns, file), cuts, missing_as=missing_as, counts=counts)
+    made = prepared(file, chosen(columns, file), cuts, **asked)
     found = made.domain
     notes = [*file.notes, *made.lines()]
     _tell_notes(notes, output, as_json=as_json)
@@ -95,15 +86,7 @@ def domain(
 @program.output("The reports, as .parquet or .csv")
 @program.as_json
 def privatize(
-    data: str,
-    protocol: str,
-    seed: int | None,
-    tokens: str | None,
-    missing: tuple[str, ...],
-    missing_as: str | None,
-    counts: str | None,
-    output: str,
-    as_json: bool,
+    data: str, protocol: str, seed: int | None, missing: Names, output: str, as_json: bool, **own: Any
 ) -> None:
     """Do what the devices of all respondents do: randomize each row of answers into what leaves the device.
 
@@ -118,7 +101,8 @@ def privatize(
     asked = saved_protocol(protocol)
     file = read(data, missing)
     substitutes = getattr(asked, "outside", "refuse") == "random"
-    people = coded_answers(file, asked.domain, missing_as=missing_as, substitutes=substitutes, counts=counts)
+    counts, tokens = own["counts"], own.pop("tokens")
+    people = coded_answers(file, asked.domain, substitutes=substitutes, **own)
     codes = filter(None, (codes_in_words(file, file[name]) for name in asked.domain.names))
     outside = {name: int(people[name].isna().sum()) for name in asked.domain.names}
     replaced = [
@@ -170,13 +154,7 @@ def privatize(
 )
 @program.as_json
 def analyse(
-    data: str,
-    columns: tuple[str, ...],
-    cut: tuple[str, ...],
-    missing: tuple[str, ...],
-    output: str | None,
-    as_json: bool,
-    **asked: Any,
+    data: str, columns: Names, cut: Names, missing: Names, output: str | None, as_json: bool, **asked: Any
 ) -> None:
     """From a file of answers to a report in one step: what a private survey of these people would have shown.
 
@@ -192,7 +170,7 @@ def analyse(
     name = "answers" if data == pipes.STANDARD else Path(data).name.partition(".")[0] or "answers"
     page = output or f"{name}-report.html"
     tell = partial(_tell_notes, output=page, as_json=as_json)
-    found = analysed(file, columns=_chosen(columns, file), cuts=cuts, tell=tell, **asked)
+    found = analysed(file, columns=chosen(columns, file), cuts=cuts, tell=tell, **asked)
     if not as_json:  # before the page, which may find no room
         pipes.tell(found.findings(), None, as_json=False, output=page)
     where = _write_page(found, page, must=output is not None)
@@ -282,11 +260,12 @@ def _tell_notes(notes: Iterable[str], output: str, *, as_json: bool) -> None:
         pipes.note(words)
 
 
-def _chosen(columns: tuple[str, ...], file: AnswerFile) -> list[str]:
+def chosen(columns: Names, file: AnswerFile) -> list[str]:
+    """Return the names in --columns; names may hold commas themselves."""
     return [name for text in columns for name in program.names_in(text, file.names)]
 
 
-def _cuts(texts: tuple[str, ...]) -> dict[str, Cut]:
+def _cuts(texts: Names) -> dict[str, Cut]:
     """Parse the --cut options: how to put numbers into classes, by column."""
     from ldpstats.answers.preparation import Cut
 

@@ -8,7 +8,7 @@ import click
 
 from ldpstats.cli import pipes, program
 from ldpstats.cli.contents import saved_tables
-from ldpstats.cli.program import FILE, examples, wrong_usage
+from ldpstats.cli.program import FILE, Names, examples, wrong_usage
 from ldpstats.errors import LdpstatsError, one_line
 
 if TYPE_CHECKING:
@@ -37,13 +37,7 @@ _ADJUST, _ALPHA = "holm", 0.05
 @click.option("--alpha", default=None, type=float, help=f"Of all pairs: the level of verdicts.  [default: {_ALPHA}]")
 @program.as_json
 def test(
-    tables: str,
-    attributes: tuple[str, ...],
-    given: tuple[str, ...],
-    method: Any,
-    adjust: str | None,
-    alpha: float | None,
-    as_json: bool,
+    tables: str, attributes: Names, given: Names, method: Any, adjust: str | None, alpha: float | None, as_json: bool
 ) -> None:
     """Test whether attributes are independent: all pairs, those that are named, or those given others.
 
@@ -113,7 +107,7 @@ def _table_of(tables: TableSet, attributes: tuple[str, ...]) -> Table:
 )
 @click.option("--columns", default=None, help="And those of the second: the first of the two against the other one.")
 @program.as_json
-def effects(tables: str, attributes: tuple[str, ...], rows: str | None, columns: str | None, as_json: bool) -> None:
+def effects(tables: str, attributes: Names, rows: str | None, columns: str | None, as_json: bool) -> None:
     """How strongly attributes depend on each other: Cramér's V and mutual information, with 95 % intervals.
 
     Those of two attributes, or of all pairs. Of two attributes the odds ratio, too, where it is said which categories
@@ -156,9 +150,11 @@ def _two(categories: tuple[Category, ...], text: str) -> Any:
 
 def _effects_of_pairs(rows: list[tuple[tuple[str, ...], dict[str, Effect]]], tables: TableSet) -> Any:
     """Return the effects of all pairs, the strongest first, as a summary."""
+    import numpy as np
+
     from ldpstats.presentation import summary_of_figures
 
-    strongest = sorted(rows, key=lambda row: _strength(row[1]["cramers_v"]))
+    strongest = sorted(rows, key=lambda row: -np.nan_to_num(row[1]["cramers_v"].estimate))
     lines = [[" × ".join(names), *map(_figure, own.values())] for names, own in strongest]
     sentences = [
         "With 95 % intervals, each by itself; both are corrected for noise, and mutual information is in nats.",
@@ -168,10 +164,6 @@ def _effects_of_pairs(rows: list[tuple[tuple[str, ...], dict[str, Effect]]], tab
     return summary_of_figures(
         f"Effects of {len(rows):,} pairs of attributes", ["pair", "Cramér's V", "mutual information"], lines, sentences
     )
-
-
-def _strength(effect: Effect) -> float:
-    return -effect.estimate if effect.estimate == effect.estimate else 0.0
 
 
 def _figure(effect: Effect) -> str:
@@ -198,10 +190,7 @@ def network(tables: str, method: str, output: str, as_json: bool) -> None:
 
     pipes.refuse_unwritable(output, "LearnedNetwork" if output.endswith(".json") else "Bayesian network")
     learned = learn_network(saved_tables(tables), method)
-    if output.endswith(".json"):
-        pipes.write_to(output, learned.to_json())
-    else:
-        pipes.write_to(output, learned.network.as_bif())
+    pipes.write_to(output, learned.to_json() if output.endswith(".json") else learned.network.as_bif())
     pipes.tell(learned.summary(), learned.to_dict(), as_json=as_json, output=output)
 
 
@@ -222,19 +211,14 @@ def network(tables: str, method: str, output: str, as_json: bool) -> None:
 @program.as_json
 def report(tables: str, output: str, title: str | None, network: bool, truth: str | None, as_json: bool) -> None:
     """Write all that tables tell as one HTML page to send or print."""
+    from ldpstats.answers import coded_answers
+    from ldpstats.cli.answering import read
     from ldpstats.report import report_page
 
     pipes.refuse_two_inputs(tables, truth or "")
     pipes.refuse_unwritable(output, "report")
     found = saved_tables(tables)
-    people = None if truth is None else _true_answers(truth, found)
+    people = None if truth is None else coded_answers(read(truth), found.domain)
     pipes.write_to(output, report_page(found, title, people, network=network))
     plain = {"report": output, "tables": len(found), "n": found.n}
     pipes.tell(f"Report: {pipes.written_as(output)}{pipes.without_pictures()}", plain, as_json=as_json, output=output)
-
-
-def _true_answers(name: str, tables: TableSet) -> Any:
-    from ldpstats.answers import coded_answers
-    from ldpstats.cli.answering import read
-
-    return coded_answers(read(name), tables.domain)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -96,7 +97,8 @@ def audit(name: str | None, every: bool, as_json: bool, settings: int | None, **
     """
     if every == (name is not None):
         raise click.UsageError("Give a name, the file of a protocol, or --all: one of the three.")
-    of_file = None if name is None or _is_mechanism(name) else _mechanisms_of(name)
+    is_file = name is not None and (name == pipes.STANDARD or Path(name).exists() or name.endswith(".json"))
+    of_file = _mechanisms_of(name or "") if is_file else None
     with wrong_usage():
         found = _audited(name, of_file, settings, **asked)
     plain = [one.to_dict() for one in found]
@@ -105,13 +107,6 @@ def audit(name: str | None, every: bool, as_json: bool, settings: int | None, **
     pipes.tell(words, plain if walked else plain[0], as_json=as_json)
     if any(one.failures for one in found):
         raise Exit(DEFECT)
-
-
-def _is_mechanism(name: str) -> bool:
-    """Say whether a name is meant as that of a mechanism, not of a file."""
-    from pathlib import Path
-
-    return name != pipes.STANDARD and not Path(name).exists() and not name.endswith(".json")
 
 
 def _mechanisms_of(name: str) -> list[Mechanism]:

@@ -7,7 +7,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import click
 from click.exceptions import Exit
@@ -130,6 +130,8 @@ def _warnings_as_notes() -> Iterator[None]:
 
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+Names: TypeAlias = tuple[str, ...]
+"""What an option that comes again was given."""
 
 FILE = click.Path(allow_dash=True)
 """The name of a file, completed by the shell; whether it can be read says who reads it."""

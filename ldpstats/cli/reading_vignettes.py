@@ -12,8 +12,9 @@ import click
 from click.shell_completion import CompletionItem
 
 from ldpstats.cli import pipes, program
+from ldpstats.cli.answering import chosen, read
 from ldpstats.cli.contents import ANSWERS, expected
-from ldpstats.cli.program import FILE, examples
+from ldpstats.cli.program import FILE, Names, examples
 from ldpstats.errors import LdpstatsError
 
 if TYPE_CHECKING:
@@ -114,9 +115,9 @@ def _own_data(
     data: str | None,
     folder: Path,
     *,
-    columns: tuple[str, ...],
-    cut: tuple[str, ...],
-    missing: tuple[str, ...],
+    columns: Names,
+    cut: Names,
+    missing: Names,
     epsilon: float | None,
 ) -> OwnData:
     """Link the user's answers into the folder where the vignette runs, and check that they fit it."""
@@ -139,24 +140,15 @@ def _own_data(
         path.write_bytes(given)
     cuts = program.cuts_as_texts(cut)
     with expected(ANSWERS, data):
-        people = categorical_answers(path, _named(columns, path, missing), cuts, missing)
-    chosen, notes = [*people.columns], people.attrs["notes"]
+        wanted = chosen(columns, read(str(path), missing)) if columns else []
+        people = categorical_answers(path, wanted, cuts, missing)
+    taken, notes = [*people.columns], people.attrs["notes"]
     for words in notes:
         pipes.note(words)
     least, most = vignette.columns
-    if not least <= len(chosen) <= most:
-        wanted = f"{least}" if least == most else f"{least} to {most}"
+    if not least <= len(taken) <= most:
+        allowed = f"{least}" if least == most else f"{least} to {most}"
         raise LdpstatsError(
-            f"{len(chosen)} columns that are questions: {', '.join(chosen)}", f"{wanted}", "--columns chooses them."
+            f"{len(taken)} columns that are questions: {', '.join(taken)}", allowed, "--columns chooses them."
         )
-    return OwnData(path.name, chosen, epsilon, cuts, missing, notes)
-
-
-def _named(columns: tuple[str, ...], path: Path, missing: tuple[str, ...]) -> list[str]:
-    """Return the names in --columns; names may hold commas themselves."""
-    if not columns:
-        return []
-    from ldpstats.answers import MISSING, read_answers
-
-    known = read_answers(path.read_bytes(), path.name, missing or MISSING).names
-    return [name for text in columns for name in program.names_in(text, known)]
+    return OwnData(path.name, taken, epsilon, cuts, missing, notes)
