@@ -371,10 +371,11 @@ def _rows(graph: DiGraph[str], widths: Mapping[str, float]) -> dict[str, int]:
     from scipy.optimize import linprog
 
     names = sorted(graph)
-    down = incidence_matrix(graph, names, oriented=True).T  # of each edge: 1 where it ends, -1 where it begins
+    # of each edge: 1 where it ends, -1 where it begins
+    down = incidence_matrix(graph, names, oriented=True).T.toarray()
     # a vertex of this polyhedron is whole
-    found = linprog(down.sum(axis=0), -down, -np.ones(graph.size()), bounds=(0, len(names)), method="highs-ds").x
-    row = dict(zip(names, np.rint(found).astype(int).tolist(), strict=True))
+    found = linprog(down.sum(axis=0), -down, -np.ones(graph.size()), bounds=(0, len(names)), method="highs-ds")
+    row = dict(zip(names, np.rint(np.asarray(found.x)).astype(int).tolist(), strict=True))
     for place in range(1 + max(row.values())):
         own = [name for name in names if row[name] == place]
         lines = math.ceil(sum(widths[name] + _BESIDE for name in own) / _PAGE)
@@ -423,10 +424,10 @@ def _placed(
     gaps = [np.cumsum([0.0, *(beside[own][:-1] + beside[own][1:]) / 2]) for own in best]
     for own, gap in zip(best, gaps, strict=True):
         place[own] = gap - gap[-1] / 2
-    near = above + above.T + np.diag(above.sum(axis=0) + above.sum(axis=1) == 0)
-    weight = near.sum(axis=1)
+    joint = above + above.T + np.diag(above.sum(axis=0) + above.sum(axis=1) == 0)
+    weight = joint.sum(axis=1)
     for sweep in range(_SETTLING):
         for own, gap in list(zip(best, gaps, strict=True))[:: -1 if sweep % 2 else 1]:
-            wished = near[own] @ place / weight[own]
+            wished = joint[own] @ place / weight[own]
             place[own] = isotonic_regression(wished - gap, weights=weight[own]).x + gap
     return dict(zip(stops, place.tolist(), strict=True))
