@@ -50,7 +50,11 @@ def report_page(
 ) -> str:
     """Return a report about tables as HTML; those of studied tables need not be tested again.
 
-    `title`, `truth` and `network` are as in `TableSet.report`.
+    Parameters
+    ----------
+    tables : TableSet or StudiedTables
+    title, truth, network
+        As in `TableSet.report`.
     """
     from markupsafe import Markup
 
