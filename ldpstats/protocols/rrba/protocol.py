@@ -38,9 +38,8 @@ from ldpstats.protocols.groups import (
     refuse_shared_labels,
     views_of,
 )
-from ldpstats.protocols.outside import REFUSE, checked_outside
 from ldpstats.protocols.partitions import collected_by_partition, is_partitioned
-from ldpstats.protocols.population import Population, people_of, respondents
+from ldpstats.protocols.population import REFUSE, Population, checked_outside, people_of, respondents
 from ldpstats.protocols.rrba.aggregator import Aggregator
 from ldpstats.protocols.rrba.block_counts import BlockCounts, BlocksOfRow, CellsOfGroup
 from ldpstats.protocols.rrba.device import Client
