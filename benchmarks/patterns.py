@@ -21,7 +21,7 @@ import pandas as pd
 
 from ldpstats.answers.questions import Question
 from ldpstats.estimation.blocks import Block
-from ldpstats.inference.engine.block_evidence import BlockEvidence
+from ldpstats.inference.engine.evidence import BlockEvidence
 from ldpstats.inference.engine.families import ProductOfConditionals
 from ldpstats.inference.engine.statistics import ScoreStatistic
 from ldpstats.inference.planning.design import PlannedTest

@@ -30,8 +30,7 @@ from support.protocol_files import KINDS, body_of, sealed_again
 
 from ldpstats import client
 from ldpstats.answers.domain import Domain
-from ldpstats.conformance.courses import law_of_courses
-from ldpstats.conformance.enumeration import seeds_of_all_maps
+from ldpstats.conformance.enumeration import law_of_courses, seeds_of_all_maps
 from ldpstats.mechanisms import (
     GRR,
     HR,

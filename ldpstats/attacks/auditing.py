@@ -300,8 +300,7 @@ def _halton(points: int, dimensions: int, rng: Rng) -> FloatArray:
 
 def _enumerated(mechanism: Mechanism) -> tuple[float | None, list[str]]:
     """Return the exact level of one report, where that is affordable, and how it contradicts the claim."""
-    from ldpstats.conformance.courses import TooManyCoursesError
-    from ldpstats.conformance.enumeration import exact_channel
+    from ldpstats.conformance.enumeration import TooManyCoursesError, exact_channel
 
     if mechanism.k > _MOST_ENUMERATED:
         return None, []

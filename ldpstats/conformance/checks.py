@@ -17,17 +17,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.conformance.courses import Law, TooManyCoursesError
-from ldpstats.conformance.enumeration import decoded, exact_channel, report_law
-from ldpstats.conformance.laws import counted, law_of_tally
+from ldpstats.conformance.enumeration import Law, ScriptedDraws, TooManyCoursesError, decoded, exact_channel, report_law
 from ldpstats.conformance.requirements import (
     EPSILONS,
     SMALL,
     Factory,
     close,
+    counted,
     enumerated,
     exact_tallies,
     fits,
+    law_of_tally,
     level_is_close,
     made,
     moments,
@@ -36,8 +36,11 @@ from ldpstats.conformance.requirements import (
     smallest,
     states_its_level,
 )
-from ldpstats.mechanisms import Reports
+from ldpstats.mechanisms import Reports, plain_mechanism
 from ldpstats.noise import Tally
+from ldpstats.numbers.arrays import BoolArray
+from ldpstats.numbers.grid import GRID
+from ldpstats.numbers.randomness import Shape
 from ldpstats.privacy import strict_epsilon, worst_ratio
 
 _MOST_OUTCOMES = 30_000
@@ -320,3 +323,44 @@ def bad_parameters_are_refused(make: Factory) -> None:
     bad: Sequence[tuple[Any, Any]] = ((1, 1.0), (0, 1.0), (2.5, 1.0), (True, 1.0), (3, 0.0), (3, -1.0))
     for k, epsilon in (*bad, (3, np.inf), (3, np.nan), (3, "1"), (3, None), (3, 1e-30)):
         refuses(f"a mechanism with k = {k!r}, epsilon = {epsilon!r} exists", make, k, epsilon)
+
+
+_CASES = ((2, 0.5), (3, 1.0))
+
+
+class _NotedDraws(ScriptedDraws):
+    """Draws that note every probability that they are asked for."""
+
+    def __init__(self) -> None:
+        super().__init__([])
+        self.asked: set[int] = set()
+
+    def bernoulli(self, numerator: int, shape: Shape) -> BoolArray:
+        self.asked.add(numerator)
+        return super().bernoulli(numerator, shape)
+
+    def pick(self, weights: tuple[int, ...], shape: Shape) -> NDArray[np.int64]:
+        self.asked.update(weights)
+        return super().pick(weights, shape)
+
+    def respond(self, values: NDArray[np.int64], k: int, truth: int) -> NDArray[np.int64]:
+        self.asked.add(truth)
+        return super().respond(values, k, truth)
+
+
+def probabilities_are_those_that_are_drawn_with(make: Factory) -> None:
+    """Mechanisms that state probabilities draw with no others; they are whole GRID-ths, and can be written as JSON."""
+    for k, epsilon in _CASES:
+        mechanism, draws = made(make, k, epsilon), _NotedDraws()
+        said = [
+            one for value in mechanism.probabilities.values() for one in (value if isinstance(value, list) else [value])
+        ]
+        require(
+            all(type(one) is int and 0 <= one <= GRID for one in said),
+            f"{mechanism}: says the probabilities {mechanism.probabilities}, not whole numbers of GRID-ths",
+        )
+        mechanism.randomize(np.zeros(2, dtype=np.int64), draws)
+        others = draws.asked - {*said}
+        require(not said or not others, f"{mechanism}: draws with {sorted(others)}, and says {said}")
+        written = plain_mechanism(mechanism)
+        require(json.loads(json.dumps(written)) == written, f"{mechanism}: is written down as {written}")

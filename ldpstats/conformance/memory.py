@@ -13,10 +13,25 @@ from unittest.mock import patch
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.conformance.courses import Law, TooManyCoursesError
-from ldpstats.conformance.enumeration import decoded, exact_channel, law_one_by_one, outcomes, representatives
-from ldpstats.conformance.laws import CodedChannel, counted, doubles, fit_pvalue, fit_pvalue_of
-from ldpstats.conformance.requirements import FALSE_FAILURE_RATE, require, states_its_level
+from ldpstats.conformance.enumeration import (
+    Law,
+    TooManyCoursesError,
+    decoded,
+    exact_channel,
+    law_one_by_one,
+    outcomes,
+    representatives,
+)
+from ldpstats.conformance.requirements import (
+    FALSE_FAILURE_RATE,
+    CodedChannel,
+    counted,
+    doubles,
+    fit_pvalue,
+    fit_pvalue_of,
+    require,
+    states_its_level,
+)
 from ldpstats.mechanisms import GRID_LEVEL, Longitudinal, Mechanism, Memo
 from ldpstats.numbers.grid import exp_below
 from ldpstats.numbers.randomness import Draws, seeded_bytes

@@ -16,8 +16,7 @@ from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation import LinearPooling
 from ldpstats.estimation.blocks import Block
 from ldpstats.estimation.simplex import nearest_proper
-from ldpstats.inference.engine.block_evidence import BlockEvidence
-from ldpstats.inference.engine.evidence import Evidence
+from ldpstats.inference.engine.evidence import BlockEvidence, Evidence
 from ldpstats.inference.engine.monte_carlo import AmongMany, automatic
 from ldpstats.inference.engine.null_model import NullFit
 from ldpstats.networks.interactions import (

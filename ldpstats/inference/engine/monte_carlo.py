@@ -13,8 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ldpstats.inference.engine.block_evidence import BlockEvidence
-from ldpstats.inference.engine.evidence import Evidence
+from ldpstats.inference.engine.evidence import BlockEvidence, Evidence
 from ldpstats.inference.engine.statistics import Statistic
 from ldpstats.numbers.arrays import BoolArray, FloatArray, at_least, significance
 from ldpstats.numbers.randomness import Rng, generator

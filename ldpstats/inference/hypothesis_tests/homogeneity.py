@@ -9,16 +9,13 @@ from functools import reduce
 import numpy as np
 
 from ldpstats.errors import LdpstatsError
-from ldpstats.inference.engine.block_evidence import PooledEstimate
 from ldpstats.inference.engine.detectability import orthogonal_to, principal_information
-from ldpstats.inference.engine.evidence import Evidence, identified_contrasts
+from ldpstats.inference.engine.evidence import Evidence, GroupedEvidence, PooledEstimate, identified_contrasts
 from ldpstats.inference.engine.families import LinearSubspace
-from ldpstats.inference.engine.grouped_evidence import GroupedEvidence
 from ldpstats.inference.engine.null_model import NullFit, on_simplex
 from ldpstats.inference.engine.procedure import Method, PValue, chosen_method, evidence_of, outcome_of
 from ldpstats.inference.engine.statistics import NullFitter, ScoreStatistic
-from ldpstats.inference.hypothesis_tests.reporting import result_of
-from ldpstats.inference.hypothesis_tests.result import Hypothesis, HypothesisResult
+from ldpstats.inference.hypothesis_tests.result import Hypothesis, HypothesisResult, result_of
 from ldpstats.noise import shortest
 from ldpstats.numbers.arrays import FloatArray, unweighted
 from ldpstats.privacy import PrivacyStatement

@@ -22,7 +22,7 @@ from ldpstats.inference.hypothesis_tests.adjustment import (
     controlled_in_words,
     first_step,
 )
-from ldpstats.inference.hypothesis_tests.reporting import REFERENCE_SIZES
+from ldpstats.inference.hypothesis_tests.result import REFERENCE_SIZES
 from ldpstats.inference.planning.design import USUAL_POWER, target_power
 from ldpstats.noise import simulation
 from ldpstats.numbers.arrays import as_array, at_least, significance

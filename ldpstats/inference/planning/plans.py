@@ -16,9 +16,9 @@ from ldpstats.answers.columns import refuse_other_columns
 from ldpstats.answers.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line, shortened
 from ldpstats.inference.engine.detectability import Detectability
-from ldpstats.inference.planning.departure_sizes import DepartureSize
 from ldpstats.inference.planning.design import (
     USUAL_POWER,
+    DepartureSize,
     Direction,
     Margins,
     PlannedTest,

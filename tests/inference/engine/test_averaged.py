@@ -13,11 +13,11 @@ from support.noisy_tables import table_of
 import ldpstats as ldp
 from ldpstats.answers.questions import Question
 from ldpstats.estimation.blocks import Block
-from ldpstats.inference.engine import averaged as averaged_score
-from ldpstats.inference.engine.averaged import AveragedScore, averaged
-from ldpstats.inference.engine.block_evidence import BlockEvidence
+from ldpstats.inference.engine import procedure as averaged_score
+from ldpstats.inference.engine.evidence import BlockEvidence
 from ldpstats.inference.engine.families import LinearSubspace, ProductOfConditionals
 from ldpstats.inference.engine.null_model import null_score
+from ldpstats.inference.engine.procedure import AveragedScore, averaged
 from ldpstats.inference.engine.statistics import LikelihoodRatio, ScoreStatistic
 from ldpstats.noise import Tally
 

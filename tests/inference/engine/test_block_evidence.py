@@ -13,8 +13,8 @@ from support.two_way_tables import drawn, independent, table_of
 
 import ldpstats as ldp
 from ldpstats.inference.engine import detectability, null_model
-from ldpstats.inference.engine.block_evidence import BlockEvidence
 from ldpstats.inference.engine.detectability import Sensitivity, dependences_seen, deviations_seen
+from ldpstats.inference.engine.evidence import BlockEvidence
 from ldpstats.inference.engine.families import ProductOfConditionals
 from ldpstats.inference.engine.monte_carlo import AmongMany, MonteCarlo, automatic, drawn_pvalues, reaches
 from ldpstats.inference.engine.null_model import RANKING, _safe, curvature_loss, null_score

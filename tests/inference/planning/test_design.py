@@ -14,7 +14,6 @@ import ldpstats as ldp
 from ldpstats.answers.questions import Question
 from ldpstats.datasets import network
 from ldpstats.estimation.blocks import Block
-from ldpstats.inference.engine.block_evidence import BlockEvidence
 from ldpstats.inference.engine.detectability import (
     Detectability,
     degrees_of_freedom,
@@ -23,11 +22,11 @@ from ldpstats.inference.engine.detectability import (
     information_beyond,
     product_of,
 )
+from ldpstats.inference.engine.evidence import BlockEvidence
 from ldpstats.inference.engine.families import ProductOfConditionals
 from ldpstats.inference.engine.statistics import ScoreStatistic
-from ldpstats.inference.planning.curves import power_curve
 from ldpstats.inference.planning.design import PlannedTest
-from ldpstats.inference.planning.sizing import power, sample_size
+from ldpstats.inference.planning.sizing import power, power_curve, sample_size
 from ldpstats.mechanisms import REGISTRY
 from ldpstats.noise import MultinomialNoise, NoiseModel, Tally, TruthOrFake
 
