@@ -188,7 +188,7 @@ def at_estimated_margins(drawn: Any) -> Any:
 def by_likelihood(ranked: Any) -> Any:
     """Rank drawn tables, of which there are several, otherwise than the observed one."""
     return lambda statistic, stack: (
-        LikelihoodRatio(statistic._model, stack[0], stack[1].size)(stack[0], near=stack[1]).statistic
+        LikelihoodRatio(statistic._model, stack[0], stack[1].near.size)(*stack).statistic
         if len(stack[0]) > 1
         else ranked(statistic, stack)
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,61 +19,6 @@ from ldpstats.estimation import LinearPooling, Measured
 from ldpstats.estimation.blocks import Block
 from ldpstats.noise import Information, NoiseModel
 from ldpstats.numbers.arrays import BoolArray, FloatArray
-
-
-class Evidence(Protocol):
-    """What is known of the cells of one or many tables that were asked the same; all have a leading axis of tables.
-
-    Frequencies, scores and draws are of the cells that can have respondents alone, where some are known not to.
-    """
-
-    @property
-    def has_likelihood(self) -> bool:
-        """Whether the score is that of the reports' likelihood, and not only of their first two moments."""
-
-    @property
-    def has_null_covariance(self) -> bool:
-        """Whether the covariance of the unbiased estimate is known under any hypothesis, not only at the estimate."""
-
-    @property
-    def words(self) -> str:
-        """What least squares are on, in words that follow the method."""
-
-    @property
-    def fingerprint(self) -> bytes:
-        """What was seen, as bytes to make seeds of."""
-
-    def among(self, possible: NDArray[np.intp] | None) -> Self:
-        """Return the same evidence about tables of which only some cells can have respondents."""
-
-    def estimator(self) -> Callable[[Evidence], FloatArray] | None:
-        """Return the function that estimates cells of such tables without bias; None where some contrasts are open."""
-
-    def replicates(self, frequencies: FloatArray, size: int, rng: np.random.Generator) -> Self:
-        """Draw `size` tables of as many respondents whose cells have these frequencies."""
-
-    def expected(self, frequencies: FloatArray) -> Self:
-        """Return the one table without chance, of as many respondents whose cells have these frequencies."""
-
-    def subset(self, tables: NDArray[np.intp]) -> Self:
-        """Return some of the tables."""
-
-    def whole(self, frequencies: FloatArray) -> FloatArray:
-        """Return the frequencies of all cells of the table."""
-
-    def __len__(self) -> int: ...
-
-    def score(self, frequencies: FloatArray) -> tuple[FloatArray, Information]:
-        """Return the score of the cell frequencies (up to a multiple of ones) and its information."""
-
-    def log_likelihood(self, frequencies: FloatArray) -> FloatArray:
-        """Return each table's log-likelihood, where there is one."""
-
-    def supports(self, frequencies: FloatArray) -> BoolArray:
-        """Say for which tables these frequencies give a proper law of the reports."""
-
-    def rarest_expected_report(self, frequencies: FloatArray) -> FloatArray:
-        """Return for every table how many reports the rarest one is worth if the cells have these frequencies."""
 
 
 def identified_contrasts(evidence: Evidence, frequencies: FloatArray) -> FloatArray:
@@ -110,15 +55,18 @@ class BlockEvidence:
     scaled.
     """
 
+    has_null_covariance: ClassVar[bool] = True
+    """Whether the covariance of the unbiased estimate is known under any hypothesis, not only at the estimate."""
+
     blocks: tuple[Block, ...]
     counts: tuple[NDArray[Any], ...]
     possible: NDArray[np.intp] | None = None
     sizes: FloatArray | None = None
 
     @classmethod
-    def observed(cls, blocks: Sequence[Block]) -> BlockEvidence:
+    def observed(cls, blocks: Sequence[Block], possible: NDArray[np.intp] | None = None) -> BlockEvidence:
         """Return the one table that was collected."""
-        return cls(tuple(blocks), tuple(block.tally.counts[None, :] for block in blocks))
+        return cls(tuple(blocks), tuple(block.tally.counts[None, :] for block in blocks), possible)
 
     @classmethod
     def side_by_side(cls, tables: Iterable[Evidence]) -> BlockEvidence:
@@ -145,11 +93,6 @@ class BlockEvidence:
         return all(block.noise.has_likelihood for block in self.blocks)
 
     @property
-    def has_null_covariance(self) -> bool:
-        """True: the channels give the covariance under any hypothesis."""
-        return True
-
-    @property
     def words(self) -> str:
         """What least squares are on: counts, and why there are only moments if so."""
         return f"on the counts{'' if self.has_likelihood else ', as only their moments are known'}"
@@ -158,10 +101,6 @@ class BlockEvidence:
     def fingerprint(self) -> bytes:
         """The counts as bytes."""
         return b"".join(counts.tobytes() for counts in self.counts)
-
-    def among(self, possible: NDArray[np.intp] | None) -> BlockEvidence:
-        """Return the same tallies of tables of which only some cells can have respondents."""
-        return replace(self, possible=possible)
 
     def estimator(self) -> PooledEstimate | None:
         """Return linear pooling of the blocks, where together they identify the cells."""
@@ -239,7 +178,11 @@ class BlockEvidence:
                 added = np.stack([block.n / share, block.n / share**2])
             alike = (block.question, share.size)
             sums[alike] = sums[alike] + added if alike in sums else added
-        rarest: FloatArray = np.min([_poisson(*added).min(axis=-1) for added in sums.values()], axis=0)
+        counts = [
+            np.divide(first**3, second**2, out=np.zeros_like(first), where=np.isfinite(second)).min(axis=-1)
+            for first, second in sums.values()
+        ]
+        rarest: FloatArray = np.min(counts, axis=0)
         return rarest if self.sizes is None else self.sizes * rarest
 
 
@@ -270,10 +213,6 @@ class PooledEstimate:
         if evidence.sizes is not None:
             spread = spread / evidence.sizes[:, None, None]
         return (across @ self(evidence)[..., None])[..., 0], across @ spread @ directions
-
-
-def _poisson(first: FloatArray, second: FloatArray) -> FloatArray:
-    return np.divide(first**3, second**2, out=np.zeros_like(first), where=np.isfinite(second))
 
 
 def _rarer_share(noise: NoiseModel, frequencies: FloatArray, n: int) -> FloatArray:
@@ -321,26 +260,19 @@ class EstimateEvidence:
     as a total, has no part in them. `possible` are the cells that can have respondents, if not all.
     """
 
+    has_likelihood: ClassVar[bool] = False
+    has_null_covariance: ClassVar[bool] = False
+
     measured: Measured
     design: FloatArray
     seen: FloatArray
     possible: NDArray[np.intp] | None = None
 
     @classmethod
-    def of(cls, measured: Measured) -> EstimateEvidence:
+    def of(cls, measured: Measured, possible: NDArray[np.intp] | None = None) -> EstimateEvidence:
         """Return the one table that was estimated."""
         whitener = _whitener(measured.covariance)
-        return cls(measured, whitener @ measured.sums, (whitener @ measured.estimate)[None, :])
-
-    @property
-    def has_likelihood(self) -> bool:
-        """False: the errors are known by their moments."""
-        return False
-
-    @property
-    def has_null_covariance(self) -> bool:
-        """False: the covariance is that at the estimate."""
-        return False
+        return cls(measured, whitener @ measured.sums, (whitener @ measured.estimate)[None, :], possible)
 
     @property
     def words(self) -> str:
@@ -353,10 +285,6 @@ class EstimateEvidence:
     def fingerprint(self) -> bytes:
         """The estimates as bytes."""
         return self.seen.tobytes()
-
-    def among(self, possible: NDArray[np.intp] | None) -> EstimateEvidence:
-        """Return the same sums of tables of which only some cells can have respondents."""
-        return replace(self, possible=possible)
 
     def estimator(self) -> Callable[[Evidence], FloatArray] | None:
         """Return least squares of the whitened sums and the total; None where these do not identify the cells."""
@@ -461,10 +389,6 @@ class GroupedEvidence:
         """The groups' fingerprints."""
         return b"".join(group.fingerprint for group in self.groups)
 
-    def among(self, possible: NDArray[np.intp] | None) -> GroupedEvidence:
-        """Return the same evidence about tables of which only some cells can have respondents."""
-        return replace(self, groups=tuple(group.among(possible) for group in self.groups))
-
     def estimator(self) -> Callable[[Evidence], FloatArray] | None:
         """Return the mean of the groups' estimates, weighted by reports; None where a group has none."""
         own = [group.estimator() for group in self.groups]
@@ -482,10 +406,6 @@ class GroupedEvidence:
     def replicates(self, frequencies: FloatArray, size: int, rng: np.random.Generator) -> GroupedEvidence:
         """Draw `size` times all groups, if all have these frequencies."""
         return replace(self, groups=tuple(group.replicates(frequencies, size, rng) for group in self.groups))
-
-    def expected(self, frequencies: FloatArray) -> GroupedEvidence:
-        """Return groups without chance, of as many respondents, all with these frequencies."""
-        return replace(self, groups=tuple(group.expected(frequencies) for group in self.groups))
 
     def subset(self, tables: NDArray[np.intp]) -> GroupedEvidence:
         """Return some of the tables of every group."""
@@ -520,3 +440,8 @@ class GroupedEvidence:
         """Return how many reports the rarest one is worth, in the group in which it is rarest."""
         rarest: FloatArray = np.min([group.rarest_expected_report(frequencies) for group in self.groups], axis=0)
         return rarest
+
+
+CellEvidence: TypeAlias = BlockEvidence | EstimateEvidence
+"""What reports say of one table, or of many that were asked the same: all has a leading axis of tables."""
+Evidence: TypeAlias = CellEvidence | GroupedEvidence

@@ -16,9 +16,7 @@ from ldpstats.estimation.log_linear_em import HierarchicalEM
 from ldpstats.inference.engine.evidence import BlockEvidence, Evidence, PooledEstimate, identified_contrasts
 from ldpstats.inference.engine.families import LinearSubspace, LogLinear
 from ldpstats.inference.engine.null_model import (
-    PRECISE,
-    RANKING,
-    Bound,
+    Drawn,
     NullFit,
     NullModel,
     NullScore,
@@ -122,12 +120,8 @@ class Statistic(Protocol):
     def df(self) -> int:
         """Degrees of freedom; zero if the evidence tells nothing about the hypothesis."""
 
-    def __call__(self, evidence: Evidence, near: FloatArray | None = None, least: FloatArray | None = None) -> NullFit:
-        """Fit the hypothesis to every table and return the statistics with the fits.
-
-        `near` are frequencies that tables are draws of, as in Monte Carlo, of each or of all: every fit then takes the
-        same few steps, enough for ranking them. What stays below `least` need not be known further.
-        """
+    def __call__(self, evidence: Evidence, drawn: Drawn | None = None) -> NullFit:
+        """Fit the hypothesis to every table and return the statistics with the fits, as Monte Carlo ranks them."""
 
 
 class NullFitter:
@@ -143,17 +137,16 @@ class NullFitter:
         self,
         model: NullModel,
         evidence: Evidence,
-        near: FloatArray | None = None,
+        drawn: Drawn | None = None,
         measure: Callable[[NullScore], FloatArray] = remaining,
-        bound: Bound | None = None,
+        clear: float | None = None,
     ) -> NullFit:
-        """Fit a model precisely, or if the tables are drawn `near` frequencies, as far as ranking them needs."""
-        stop = PRECISE if near is None else RANKING
-        return fit_null(model, evidence, self.start(model, evidence, near), stop, measure, self.solve, bound)
+        """Fit a model precisely, or as far as ranking drawn tables needs; see `fit_null`."""
+        return fit_null(model, evidence, self.start(model, evidence, drawn), self.solve, measure, drawn, clear)
 
-    def start(self, model: NullModel, evidence: Evidence, near: FloatArray | None = None) -> FloatArray:
+    def start(self, model: NullModel, evidence: Evidence, drawn: Drawn | None = None) -> FloatArray:
         """Return proper parameters of a model, near each table's estimate if it has one."""
-        cells = np.atleast_2d(self._uniform if near is None else near)
+        cells = np.atleast_2d(self._uniform if drawn is None else drawn.near)
         return model.nearest(cells if self._estimated is None else self._estimated(evidence))
 
 
@@ -181,12 +174,11 @@ class ScoreStatistic:
         """Basis of the contrasts that the evidence tells anything about: a matrix of cells by contrasts."""
         return identified_contrasts(self._evidence, self._uniform)
 
-    def __call__(self, evidence: Evidence, near: FloatArray | None = None, least: FloatArray | None = None) -> NullFit:
+    def __call__(self, evidence: Evidence, drawn: Drawn | None = None) -> NullFit:
         """Fit the hypothesis to every table and return the statistics with the fits."""
         from scipy.special import chdtri
 
-        bound = None if least is None else Bound(least, float(chdtri(max(self.df, 1), _CLEAR)))
-        return self.fit(self._model, evidence, near, self._measure, bound)
+        return self.fit(self._model, evidence, drawn, self._measure, float(chdtri(max(self.df, 1), _CLEAR)))
 
     def _measure(self, at: NullScore) -> FloatArray:
         total = self.total(at.score, at.information)
@@ -235,15 +227,10 @@ class LikelihoodRatio(ScoreStatistic):
         super().__init__(model, evidence, cells)
         self._everything = LinearSubspace(self._uniform, self.contrasts)
 
-    def __call__(
-        self,
-        evidence: Evidence,
-        near: FloatArray | None = None,
-        least: FloatArray | None = None,  # noqa: ARG002  # every fit is needed
-    ) -> NullFit:
+    def __call__(self, evidence: Evidence, drawn: Drawn | None = None) -> NullFit:
         """Fit the hypothesis and everything to every table, and compare their likelihoods."""
-        null, free = (self.fit(model, evidence, near) for model in (self._model, self._everything))
-        if near is None:
+        null, free = (self.fit(model, evidence, drawn) for model in (self._model, self._everything))
+        if drawn is None:
             null = likeliest(self._model, evidence, null)
         return likelihood_gain(evidence, null, free)
 
@@ -264,18 +251,13 @@ class NestedStatistic:
         self._fit = NullFitter(evidence, cells)
         self.df = seen_directions(larger, evidence, cells) - seen_directions(smaller, evidence, cells)
 
-    def __call__(
-        self,
-        evidence: Evidence,
-        near: FloatArray | None = None,
-        least: FloatArray | None = None,  # noqa: ARG002  # every fit is needed
-    ) -> NullFit:
+    def __call__(self, evidence: Evidence, drawn: Drawn | None = None) -> NullFit:
         """Fit the smaller model to every table, and measure what the larger one adds."""
-        small = self._fit(self._smaller, evidence, near)
+        small = self._fit(self._smaller, evidence, drawn)
         if not self._likelihood:
             return replace(small, statistic=np.maximum(self._further(evidence, small) - small.statistic, 0))
-        large = self._fit(self._larger, evidence, near)
-        if near is None:
+        large = self._fit(self._larger, evidence, drawn)
+        if drawn is None:
             small, large = likeliest_nested(self._smaller, self._larger, evidence, small, large)
         return likelihood_gain(evidence, small, large)
 
@@ -309,7 +291,7 @@ class WaldStatistic:
         self._directions = directions or partial(unexplained, model)
         self.df = self._directions(model.nearest(irregular(cells))).shape[-1]
 
-    def __call__(self, evidence: Evidence, near: FloatArray | None = None, least: FloatArray | None = None) -> NullFit:  # noqa: ARG002  # nothing to start
+    def __call__(self, evidence: Evidence, drawn: Drawn | None = None) -> NullFit:  # noqa: ARG002  # nothing to start
         """Measure every table's estimate at the nearest member of the null."""
         parameters = self._model.nearest(self._estimate(evidence))
         frequencies = self._model.frequencies(parameters)

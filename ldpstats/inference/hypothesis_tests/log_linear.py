@@ -20,7 +20,7 @@ from ldpstats.inference.engine.detectability import information_added, principal
 from ldpstats.inference.engine.evidence import Evidence
 from ldpstats.inference.engine.families import LogLinear, ProductOfConditionals
 from ldpstats.inference.engine.null_model import NullFit, null_score
-from ldpstats.inference.engine.procedure import Method, PValue, chosen_method, evidence_of, outcome_of
+from ldpstats.inference.engine.procedure import Method, PValue, chosen_method, evidence_of, outcomes_of
 from ldpstats.inference.engine.statistics import NestedStatistic, NullFitter, Statistic, WaldStatistic
 from ldpstats.inference.hypothesis_tests.result import (
     Hypothesis,
@@ -161,7 +161,7 @@ class LogLinearFit(Result):
 
     @property
     def _evidence(self) -> Evidence:
-        return evidence_of(self.table).among(self._cells)
+        return evidence_of(self.table, self._cells)
 
     @property
     def _cells(self) -> NDArray[np.intp] | None:
@@ -289,7 +289,7 @@ class LogLinearFit(Result):
             )
         named = {"lr": "difference of deviances", "score": "score of the further terms"}
         text = named.get(chosen, f"score of the further terms: {words}")
-        outcome = outcome_of(self.table, statistic, self.model, evidence, text, pvalue)
+        [outcome] = outcomes_of([self.table], statistic, self.model, [evidence], text, pvalue)
         about = Hypothesis(
             "nested log-linear models",
             f"{self.formula} holds, if {larger.formula} does",
@@ -391,7 +391,7 @@ def trend_test(
     evidence = evidence_of(table)
     chosen, words = chosen_method(method, evidence)
     words = f"{words}, in the direction of the trend"
-    outcome = outcome_of(table, trend.statistic(chosen, evidence), trend.independence, evidence, words, pvalue)
+    [outcome] = outcomes_of([table], trend.statistic(chosen, evidence), trend.independence, [evidence], words, pvalue)
     rises = "rises" if trend.is_positive(evidence, outcome.null) else "falls"
     about = Hypothesis(
         "trend",
