@@ -11,13 +11,21 @@ from dataclasses import fields
 from decimal import Decimal
 from fractions import Fraction
 from itertools import product
-from math import nextafter
+from math import nextafter, prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.conformance.enumeration import Law, ScriptedDraws, TooManyCoursesError, decoded, exact_channel, report_law
+from ldpstats.conformance.enumeration import (
+    MOST_COURSES,
+    Law,
+    ScriptedDraws,
+    TooManyCoursesError,
+    decoded,
+    exact_channel,
+    report_law,
+)
 from ldpstats.conformance.requirements import (
     EPSILONS,
     SMALL,
@@ -26,6 +34,7 @@ from ldpstats.conformance.requirements import (
     counted,
     enumerated,
     exact_tallies,
+    fit_pvalue,
     fits,
     law_of_tally,
     level_is_close,
@@ -46,7 +55,8 @@ from ldpstats.privacy import strict_epsilon, worst_ratio
 _MOST_OUTCOMES = 30_000
 _ESTIMATED = 200
 """From how many reports the estimate is made as users make it."""
-_COURSES_OF_TWO = 2_500
+_MOST_COURSES = (MOST_COURSES, 2_500, 600)
+"""Of one, two and three respondents at once."""
 _ALTERED = 60
 """Of how many reports that are sent the neighbours are tried."""
 
@@ -90,24 +100,25 @@ def noise_model_knows_its_level(make: Factory) -> None:
 
 
 def reports_of_several_respondents_are_independent(make: Factory) -> None:
-    """Randomizing one value alone has the enumerated law, and two at once have the product of their laws."""
+    """Randomizing one value alone has the enumerated law, and two or three at once have the product of their laws.
+
+    Several are enumerated where their courses are few; neighbours are compared in large batches, too.
+    """
     mechanism = smallest(make)
     channel = exact_channel(mechanism)
-    for value in range(2):
-        alone_law = report_law(mechanism, [value])
-        require(alone_law == channel[value], f"{mechanism}: a respondent alone has another law than one among others")
-    for first, second in ((0, 1), (1, 1)):
-        alone = [channel[value] for value in (first, second)]
+    for values in ((0,), (1,), (0, 1), (1, 1), *product(range(2), repeat=3)):
+        most = _MOST_COURSES[len(values) - 1]
+        if len(channel[0]) ** len(values) > most:
+            continue
         expected: Law = defaultdict(Fraction)
-        for (one, p), (other, q) in product(alone[0].items(), alone[1].items()):
-            expected[one + other] += p * q
+        for alone in product(*(channel[value].items() for value in values)):
+            expected[b"".join(report for report, _ in alone)] += prod(chance for _, chance in alone)
         try:
-            joint = report_law(mechanism, [first, second], _COURSES_OF_TWO)
-        except TooManyCoursesError:  # neighbours are compared in large batches, too
-            return
-        require(
-            joint == dict(expected), f"{mechanism}: reports of the values {first} and {second} depend on each other"
-        )
+            joint = report_law(mechanism, list(values), most)
+        except TooManyCoursesError:
+            require(len(values) > 1, f"{mechanism}: takes too many courses to enumerate")
+            continue
+        require(joint == dict(expected), f"{mechanism}: reports of the values {values} depend on each other")
 
 
 def estimates_are_unbiased(make: Factory) -> None:
@@ -240,10 +251,11 @@ def aggregate_simulation_has_the_law_of_the_reports(make: Factory) -> None:
         true_counts = np.bincount(values, minlength=k)
         tallies = mechanism.simulate(true_counts, size=50_000, rng=31).counts
         law = law_of_tally([single[value] for value in values])
-        fits(counted(tallies), law, f"{mechanism}: simulate({true_counts.tolist()})")
+        fits(fit_pvalue(counted(tallies), law), f"{mechanism}: simulate({true_counts.tolist()})")
         n = min(_respondents(len(anyone)), 2)
         drawn = mechanism.noise.draw(frequencies, n, 50_000, np.random.default_rng(32))
-        fits(counted(drawn), law_of_tally([anyone] * n), f"{mechanism}: draw from {frequencies}")
+        expected = law_of_tally([anyone] * n)
+        fits(fit_pvalue(counted(drawn), expected), f"{mechanism}: draw from {frequencies}")
 
 
 def _respondents(outcomes: int) -> int:

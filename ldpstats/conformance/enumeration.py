@@ -25,6 +25,8 @@ Seeds = Callable[[int, int], NDArray[np.uint64]]
 """The hash functions that an enumeration draws from, all alike, given the numbers of values and symbols."""
 
 _MOST_SETS = 1 << 12
+MOST_COURSES = 20_000
+"""As many courses of its draws a sampler may take before its channel counts as too large to enumerate."""
 
 
 class TooManyCoursesError(Exception):
@@ -35,8 +37,25 @@ class NotOneByOneError(Exception):
     """Error of a sampler that does not make the same draws for every respondent of a batch."""
 
 
+@lru_cache(maxsize=32)
+def seeds_of_all_maps(k: int, symbols: int) -> NDArray[np.uint64]:
+    """Return a seed of a hash function for each of the maps from k values to symbols."""
+    if symbols**k > MOST_COURSES:
+        raise TooManyCoursesError
+    rng = np.random.default_rng(0)
+    found: dict[tuple[int, ...], NDArray[np.uint64]] = {}
+    while len(found) < symbols**k:
+        seeds = rng.integers(0, GRID - 1, size=(4096, 2), dtype=np.uint64, endpoint=True)
+        maps = np.stack([symbols_of(seeds, np.full(4096, value), symbols) for value in range(k)], axis=1)
+        found |= dict(zip(map(tuple, maps.tolist()), seeds, strict=True))
+    return np.stack([found[one] for one in sorted(found)])
+
+
 class BranchedDraws(ABC):
     """Draws that an enumeration follows: each is one among few outcomes with whole weights."""
+
+    simulated = True
+    _seeds: Seeds
 
     def bernoulli(self, numerator: int, shape: Shape) -> BoolArray:
         """Branch on independent booleans."""
@@ -62,6 +81,11 @@ class BranchedDraws(ABC):
         """Branch on rows of packed bits."""
         return np.packbits(self.bernoulli(numerator, (count, width)), axis=1)
 
+    def hash_seeds(self, count: int, k: int, symbols: int) -> NDArray[np.uint64]:
+        """Branch on hash functions: of ideal ones, a seed for each of the equally likely maps to symbols."""
+        seeds = self._seeds(k, symbols)
+        return seeds[self.uniform(len(seeds), count)]
+
     @abstractmethod
     def _branch(self, weights: Sequence[int], total: int, shape: Shape) -> NDArray[np.int64]: ...
 
@@ -73,8 +97,7 @@ class CourseDraws(BranchedDraws):
     have few different weights: respondents are told apart by product, and only products are whole numbers of any size.
     """
 
-    def __init__(self, count: int, most: int, seeds: Seeds, *, simulated: bool = True) -> None:
-        self.simulated = simulated
+    def __init__(self, count: int, most: int, seeds: Seeds) -> None:
         self.courses = 1
         self.total = 1
         self.products: list[int] = [1]
@@ -107,11 +130,6 @@ class CourseDraws(BranchedDraws):
                 part = part + (part >= values[rows, None])
                 chosen[rows] = np.sort(np.column_stack([part, values[rows]]), axis=1) if held else part
         return chosen
-
-    def hash_seeds(self, count: int, k: int, symbols: int) -> NDArray[np.uint64]:
-        """Branch on hash functions."""
-        seeds = self._seeds(k, symbols)
-        return seeds[self.uniform(len(seeds), count)]
 
     def _branch(self, weights: Sequence[int], total: int, shape: Shape) -> NDArray[np.int64]:
         rows, *rest = (shape,) if isinstance(shape, (int, np.integer)) else shape
@@ -158,35 +176,27 @@ class CourseDraws(BranchedDraws):
 def law_of_courses(
     sampler: Callable[[int, CourseDraws], NDArray[Any]],
     dtype: np.dtype[Any],
-    seeds: Seeds,
-    most: int,
-    *,
-    simulated: bool = True,
+    seeds: Seeds = seeds_of_all_maps,
+    most: int = MOST_COURSES,
 ) -> Law:
     """Return the exact law of a report, given a sampler for so many respondents with the same value.
 
     The first run, of one respondent, counts the courses; the second has a respondent for each of them.
     """
-    scout = CourseDraws(1, most, seeds, simulated=simulated)
+    scout = CourseDraws(1, most, seeds)
     sampler(1, scout)
-    draws = CourseDraws(scout.courses, most, seeds, simulated=simulated)
+    draws = CourseDraws(scout.courses, most, seeds)
     reports = sampler(scout.courses, draws)
     if draws.courses != scout.courses or len(reports) != scout.courses:
         raise NotOneByOneError
     return draws.law(reports.astype(dtype))
 
 
-MOST_COURSES = 20_000
-"""As many courses of its draws a sampler may take before its channel counts as too large to enumerate."""
-
-
 class ScriptedDraws(BranchedDraws):
     """Draws that follow a script of outcomes, and take the first possible outcome where it ends."""
 
-    simulated = True
-
     def __init__(self, script: list[int]) -> None:
-        self._script = script
+        self._script, self._seeds = script, seeds_of_all_maps
         self.taken: list[int] = []
         # of each draw: the weights of its outcomes, which are whole numbers, and their sum
         self.choices: list[tuple[Sequence[int], int]] = []
@@ -206,11 +216,6 @@ class ScriptedDraws(BranchedDraws):
             chosen = sets[int(self.uniform(len(sets), 1)[0])]
             rows.append(sorted([*chosen, *[value] * held]))
         return np.array(rows, dtype=np.int64).reshape(-1, size)
-
-    def hash_seeds(self, count: int, k: int, symbols: int) -> NDArray[np.uint64]:
-        """Follow the script for ideal hashing: one seed for each of the equally likely maps from values to symbols."""
-        seeds = seeds_of_all_maps(k, symbols)
-        return seeds[self.uniform(len(seeds), count)]
 
     def next_script(self) -> list[int] | None:
         """Return the script of the next run in depth-first order; None after the last."""
@@ -279,15 +284,13 @@ def exact_channel(mechanism: Mechanism) -> list[Law]:
 
 @lru_cache(maxsize=256)
 def _channel(mechanism: Mechanism) -> list[Law] | None:
+    def law_of(value: int) -> Law:
+        return law_one_by_one(mechanism, lambda count, draws: mechanism.randomize(np.full(count, value), draws))
+
     try:
-        return [law_of_one(mechanism, value) for value in range(mechanism.k)]
+        return list(map(law_of, range(mechanism.k)))
     except TooManyCoursesError:
         return None
-
-
-def law_of_one(mechanism: Mechanism, value: int) -> Law:
-    """Return the exact law of a report about one value."""
-    return law_one_by_one(mechanism, lambda count, draws: mechanism.randomize(np.full(count, value), draws))
 
 
 def law_one_by_one(mechanism: Mechanism, sampler: Callable[[int, Any], NDArray[Any]]) -> Law:
@@ -297,7 +300,7 @@ def law_one_by_one(mechanism: Mechanism, sampler: Callable[[int, Any], NDArray[A
     """
     dtype = mechanism.report_format.dtype
     try:
-        return law_of_courses(sampler, dtype, seeds_of_all_maps, MOST_COURSES)
+        return law_of_courses(sampler, dtype)
     except NotOneByOneError:
         return _law(lambda draws: sampler(1, draws), dtype)
 
@@ -311,20 +314,6 @@ def representatives(mechanism: Mechanism, reports: NDArray[Any]) -> NDArray[Any]
     for value in range(mechanism.k):
         number = number * symbols + symbols_of(seeds, np.full(len(reports), value), symbols)
     return np.column_stack([seeds_of_all_maps(mechanism.k, symbols)[number], reports[:, 2:]])
-
-
-@lru_cache(maxsize=32)
-def seeds_of_all_maps(k: int, symbols: int) -> NDArray[np.uint64]:
-    """Return a seed of a hash function for each of the maps from k values to symbols."""
-    if symbols**k > MOST_COURSES:
-        raise TooManyCoursesError
-    rng = np.random.default_rng(0)
-    found: dict[tuple[int, ...], NDArray[np.uint64]] = {}
-    while len(found) < symbols**k:
-        seeds = rng.integers(0, GRID - 1, size=(4096, 2), dtype=np.uint64, endpoint=True)
-        maps = np.stack([symbols_of(seeds, np.full(4096, value), symbols) for value in range(k)], axis=1)
-        found |= dict(zip(map(tuple, maps.tolist()), seeds, strict=True))
-    return np.stack([found[one] for one in sorted(found)])
 
 
 def decoded(mechanism: Mechanism, report: bytes) -> NDArray[Any]:

@@ -37,11 +37,6 @@ def law_of_tally(respondents: list[list[tuple[FloatArray, float]]]) -> dict[byte
     return {np.array(counts, dtype=np.int64).tobytes(): p for counts, p in total.items()}
 
 
-def doubles(law: Law) -> dict[bytes, float]:
-    """Convert the probabilities of a law to doubles."""
-    return {report: float(probability) for report, probability in law.items()}
-
-
 def counted(rows: NDArray[Any]) -> dict[bytes, int]:
     """Count equal rows; they are named by their bytes, as the outcomes of a law are."""
     _, first, counts = np.unique(row_numbers(rows), return_index=True, return_counts=True)
@@ -252,7 +247,6 @@ def moments(tallies: list[list[tuple[FloatArray, float]]], frequencies: FloatArr
     return weights @ counts, (counts * weights[:, None]).T @ counts
 
 
-def fits(seen: dict[bytes, int], law: dict[bytes, float], what: str) -> None:
+def fits(pvalue: float, what: str) -> None:
     """Require that what was seen fits an exact law."""
-    pvalue = fit_pvalue(seen, law)
     require(pvalue > FALSE_FAILURE_RATE, f"{what} does not have its exact law: p = {pvalue:.2g}")

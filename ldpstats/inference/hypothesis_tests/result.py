@@ -16,7 +16,7 @@ from ldpstats.inference.effects.cramers_v import Association, association
 from ldpstats.inference.engine.detectability import RespondentsNeeded, Sensitivity, deviations_seen
 from ldpstats.inference.engine.null_model import NullModel
 from ldpstats.inference.engine.procedure import Method, Outcome, PValue, null_model_outcome, scope_in_words
-from ldpstats.inference.planning.design import DepartureSize, target_power
+from ldpstats.inference.planning.design import sizes_of, target_power
 from ldpstats.noise import NoisyCounts, simulation
 from ldpstats.numbers.arrays import FloatArray, at_least, probability, significance
 from ldpstats.pictures.intervals import ModelFit
@@ -190,7 +190,7 @@ class HypothesisResult(Result):
         alpha : float
             The level.
         """
-        return self.sensitivity.power(float(DepartureSize.single(size, None).value), significance(alpha))
+        return self.sensitivity.power(float(sizes_of(size, None, single=True)[0]), significance(alpha))
 
     def respondents_needed(self, size: float | None = None, power: float = 0.8, alpha: float = 0.05) -> int | None:
         """Return how many reports like these a test needs to find deviations of a size; None if no number is enough.
@@ -216,7 +216,8 @@ class HypothesisResult(Result):
             )
         if size is None:
             return RespondentsNeeded.shown_by(self.statistic, self.df, self.n, target, alpha).needed
-        return self.sensitivity.respondents(self.n, float(DepartureSize.single(size, None).value), target, alpha).needed
+        sought = float(sizes_of(size, None, single=True)[0])
+        return self.sensitivity.respondents(self.n, sought, target, alpha).needed
 
     def verdict(self, alpha: float = 0.05) -> str:
         """Return the decision in a word or two.

@@ -16,13 +16,9 @@ from ldpstats.answers.columns import refuse_other_columns
 from ldpstats.errors import LdpstatsError
 from ldpstats.inference.planning.design import (
     USUAL_POWER,
-    DepartureSize,
     Direction,
     PlannedTest,
     Randomizer,
-    Shape,
-    departure_in_words,
-    first_two_given_others,
     levels_of,
     mechanisms_named,
     noise_of,
@@ -31,6 +27,7 @@ from ldpstats.inference.planning.design import (
     respondents_of,
     shape_for,
     shape_of,
+    sizes_of,
     target_power,
 )
 from ldpstats.mechanisms import best_name
@@ -108,12 +105,12 @@ def power(
     array([0.15, 0.61, 1.  ])
     """
     sides, threshold = shape_for(mechanism, shape), significance(alpha)
-    hypothesis, wanted = hypothesis_of(sides, effect, mutual_information, margins, direction, conditional)
-    reports, sizes, levels = _broadcast(respondents_of(n), wanted, levels_of(mechanism, epsilon))
+    planned = PlannedTest.of(sides, effect, mutual_information, margins, direction, conditional)
+    reports, sizes, levels = _broadcast(respondents_of(n), planned.cohens_w, levels_of(mechanism, epsilon))
     found = np.empty(reports.shape)
     for level in np.unique(levels):
         here = levels == level
-        seen = hypothesis.seen_through(noise_of(mechanism, math.prod(sides), float(level)))
+        seen = planned.seen_through(noise_of(mechanism, math.prod(sides), float(level)))
         found[here] = seen.power(reports[here], sizes[here], threshold)
     return found if found.ndim else float(found)
 
@@ -154,29 +151,12 @@ def sample_size(
     8693
     """
     sides, target = shape_for(mechanism, shape), target_power(power, significance(alpha))
-    hypothesis, size = hypothesis_of(sides, effect, mutual_information, margins, direction, conditional)
-    level = levels_of(mechanism, epsilon)
+    planned = PlannedTest.of(sides, effect, mutual_information, margins, direction, conditional)
+    size, level = planned.cohens_w, levels_of(mechanism, epsilon)
     if size.ndim or level.ndim:
         raise LdpstatsError("several effects or levels", "one of each", "`power` takes many at once.")
-    seen = hypothesis.seen_through(noise_of(mechanism, math.prod(sides), float(level)))
+    seen = planned.seen_through(noise_of(mechanism, math.prod(sides), float(level)))
     return seen.respondents(target, float(size), alpha)
-
-
-def hypothesis_of(
-    shape: Shape,
-    effect: ArrayLike | None,
-    mutual_information: ArrayLike | None,
-    margins: Sequence[ArrayLike] | None,
-    direction: Direction,
-    conditional: bool,
-) -> tuple[PlannedTest, FloatArray]:
-    """Return the test, and the sizes to find as multiples of its departure (Cohen's w, or 1 for a whole table)."""
-    planned = PlannedTest.of(shape, effect, margins, direction, conditional)
-    if planned.expected is not None:
-        if mutual_information is not None:
-            raise LdpstatsError("mutual information beside a whole table", "one of them", "The table has its own.")
-        return planned, np.ones(())
-    return planned, DepartureSize.of(effect, mutual_information).cohens_w(planned.shape, planned.tested)
 
 
 def _broadcast(n: IntArray, sizes: FloatArray, levels: FloatArray) -> list[NDArray[Any]]:
@@ -393,21 +373,22 @@ def power_curve(
     2       oue      1.0   5000   0.42
     3       oue      1.0  10000   0.70
     """
-    kinds, size = randomizers_of(mechanism), DepartureSize.single(effect, mutual_information)
+    kinds = randomizers_of(mechanism)
     sides, reports = shape_for(kinds[0], shape), np.ravel(respondents_of(n))
+    sizes_of(effect, mutual_information, single=True)
+    planned = PlannedTest.of(sides, effect, mutual_information, margins, direction, conditional)
+    asked: dict[str, Any] = {"effect": effect, "mutual_information": mutual_information, "alpha": alpha}
+    asked |= {"margins": margins, "direction": direction, "conditional": conditional}
     parts = []
     lines = list(product(kinds, np.ravel(levels_of(kinds[0], epsilon)).tolist()))
-    threshold = significance(alpha)
-    hypothesis, wanted = hypothesis_of(sides, effect, mutual_information, margins, direction, conditional)
     for kind, level in progress(lines, "power", unit="line"):
         taken = best_name(math.prod(sides), level) if kind == "auto" else kind
-        seen = hypothesis.seen_through(noise_of(taken, math.prod(sides), level))
-        found = seen.power(reports, np.broadcast_to(wanted, reports.shape), threshold)
-        columns = {"mechanism": _named(taken), "epsilon": getattr(taken, "epsilon", level)}
+        found = power(taken, sides, epsilon=level if isinstance(taken, str) else None, n=reports, **asked)
+        named = taken if isinstance(taken, str) else getattr(taken, "name", type(taken).__name__)
+        columns = {"mechanism": named, "epsilon": getattr(taken, "epsilon", level)}
         parts.append(pd.DataFrame({**columns, "n": reports, "power": found}))
     table = pd.concat(parts).drop_duplicates(["mechanism", "epsilon", "n"]).reset_index(drop=True)
-    tested = first_two_given_others(sides) if conditional else None
-    title = f"{departure_in_words(size, sides, tested)}, level {alpha:g}"
+    title = f"{planned.departure}, level {alpha:g}"
     return PowerCurve(table, title, alpha, power_in_words(margins is None, direction, conditional))
 
 
@@ -452,19 +433,15 @@ def sample_size_curve(
     2        ss      1.0  28887
     3        ss      2.0   5670
     """
-    size, sides = DepartureSize.single(effect, mutual_information), shape_of(shape)
+    sides = shape_of(shape)
+    sizes_of(effect, mutual_information, single=True)
+    planned = PlannedTest.of(sides, effect, mutual_information, margins, direction, conditional)
+    asked: dict[str, Any] = {"effect": effect, "mutual_information": mutual_information, "power": power, "alpha": alpha}
+    asked |= {"margins": margins, "direction": direction, "conditional": conditional}
     settings = list(product(mechanisms_named(mechanism), np.unique(levels_of("auto", epsilon)).tolist()))
-    target = target_power(power, significance(alpha))
-    hypothesis, wanted = hypothesis_of(sides, effect, mutual_information, margins, direction, conditional)
-    rows = []
-    for name, level in progress(settings, "sample sizes", unit="setting"):
-        seen = hypothesis.seen_through(noise_of(name, math.prod(sides), float(levels_of(name, level))))
-        rows.append({"mechanism": name, "epsilon": level, "n": seen.respondents(target, float(wanted), alpha)})
-    tested = first_two_given_others(sides) if conditional else None
-    title = f"{departure_in_words(size, sides, tested)}, level {alpha:g}"
+    rows = [
+        {"mechanism": name, "epsilon": level, "n": sample_size(name, sides, epsilon=level, **asked)}
+        for name, level in progress(settings, "sample sizes", unit="setting")
+    ]
     assumed = power_in_words(margins is None, direction, conditional)
-    return SampleSizeCurve(pd.DataFrame(rows), title, power, alpha, assumed)
-
-
-def _named(mechanism: Randomizer) -> str:
-    return mechanism if isinstance(mechanism, str) else getattr(mechanism, "name", type(mechanism).__name__)
+    return SampleSizeCurve(pd.DataFrame(rows), f"{planned.departure}, level {alpha:g}", power, alpha, assumed)
