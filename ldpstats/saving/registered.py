@@ -37,7 +37,7 @@ _HOMES = {
     "identification.bounds": ["AssociationBounds", "Bounds"],
     "inference.effects.cramers_v": ["Association"],
     "inference.effects.effect_size": ["Effect"],
-    "inference.engine.detectability": ["Sensitivity"],
+    "inference.engine.detectability": ["NoncentralityProfile"],
     "inference.engine.families": ["LogLinear"],
     "inference.engine.monte_carlo": ["AmongMany", "MonteCarlo"],
     "inference.hypothesis_tests.collectors": ["CollectorComparison", "CollectorTest"],

@@ -43,13 +43,11 @@ class Detectability:
     seen: FloatArray
 
     @classmethod
-    def average(cls, information: FloatArray, df: int) -> Detectability:
-        """Average over fixed uniform directions, in principal axes so that the order of categories does not matter."""
-        return cls.of_principal(principal_information(information), df)
-
-    @classmethod
     def of_principal(cls, principal: FloatArray, df: int) -> Detectability:
-        """Average over directions, given the noncentrality in every principal axis."""
+        """Average over fixed uniform directions, given the noncentrality in every principal axis, in rising order.
+
+        So the order of categories does not matter.
+        """
         return cls(df, _directions(len(principal)) @ principal)
 
     @classmethod
@@ -61,11 +59,6 @@ class Detectability:
             return cls(cells - 1 - free, np.array([information / cells]))
         first, second = (shape[axis] for axis in tested)
         return cls(cells // (first * second) * (first - 1) * (second - 1), np.array([information / cells]))
-
-    @classmethod
-    def least(cls, information: FloatArray, df: int) -> Detectability:
-        """Take the direction of departure that is seen least."""
-        return cls(df, principal_information(information)[:1])
 
     def power(self, n: IntArray | int, size: FloatArray | float, alpha: float) -> FloatArray:
         """Return the power at level `alpha` for so many reports and departures of this size (Cohen's w), broadcast."""
@@ -101,7 +94,7 @@ def _directions(axes: int) -> FloatArray:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sensitivity:
+class NoncentralityProfile:
     """What all reports of one test tell about deviations from its hypothesis: its power, at any level and size.
 
     `principal` is the noncentrality of a deviation of unit size (Cohen's w) in each principal direction; `extremes`, if

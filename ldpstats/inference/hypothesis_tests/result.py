@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ldpstats.errors import LdpstatsError
 from ldpstats.estimation import ASSUMED, ChannelFit, pvalue_in_words
 from ldpstats.inference.effects.cramers_v import Association, association
-from ldpstats.inference.engine.detectability import RespondentsNeeded, Sensitivity, deviations_seen
+from ldpstats.inference.engine.detectability import NoncentralityProfile, RespondentsNeeded, deviations_seen
 from ldpstats.inference.engine.null_model import NullModel
 from ldpstats.inference.engine.procedure import Method, Outcome, PValue, null_model_outcome, scope_in_words
 from ldpstats.inference.planning.design import sizes_of, target_power
@@ -115,7 +115,7 @@ class HypothesisResult(Result):
         Whether that fit converged. Where noise drowns the margins it may not; the statistic allows for
         that, and the test is then conservative.
     table : Table
-    sensitivity : Sensitivity
+    sensitivity : NoncentralityProfile
         What the reports tell about deviations from the hypothesis, from which power follows.
     n, simulated : int
         The reports behind it, and how many of them came from a simulation.
@@ -150,7 +150,7 @@ class HypothesisResult(Result):
     privacy: PrivacyStatement
     simulated: Count
     table: Table
-    sensitivity: Sensitivity
+    sensitivity: NoncentralityProfile
 
     def __post_init__(self) -> None:
         probability(self.pvalue, "a p-value")
@@ -400,7 +400,7 @@ def result_of(
 ) -> HypothesisResult:
     """Put an outcome into words, with the power by what is `seen` of deviations in their principal directions."""
     side = min(table.shape) if about.scale == "V" else 2
-    sensitivity = Sensitivity(outcome.df, seen, side, proportional=not has_noise_once(table))
+    sensitivity = NoncentralityProfile(outcome.df, seen, side, proportional=not has_noise_once(table))
     return HypothesisResult(
         about=about,
         attributes=table.attributes,

@@ -22,6 +22,7 @@ from ldpstats.inference.engine.detectability import (
     degrees_of_freedom,
     even_information,
     information_along,
+    principal_information,
     product_of,
     report_information,
 )
@@ -172,8 +173,10 @@ class PlannedTest:
             )
         if self.expected is not None:
             return Detectability(df, self._along(self.expected, noise))
-        information = report_information(noise, self.margins, self.tested)
-        return (Detectability.least if self.direction == "least" else Detectability.average)(information, df)
+        principal = principal_information(report_information(noise, self.margins, self.tested))
+        return (
+            Detectability(df, principal[:1]) if self.direction == "least" else Detectability.of_principal(principal, df)
+        )
 
     def _along(self, expected: FloatArray, noise: NoiseModel) -> FloatArray:
         if len(self.shape) == 1:

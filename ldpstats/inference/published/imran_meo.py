@@ -17,7 +17,6 @@ from ldpstats.estimation.block_stack import TruthOrFakeStack, all_truth_or_fake
 from ldpstats.estimation.blocks import Block
 from ldpstats.estimation.simplex import nearest_proper
 from ldpstats.estimation.unbiased_estimates import last_two
-from ldpstats.inference.engine.evidence import BlockEvidence
 from ldpstats.inference.engine.monte_carlo import MonteCarlo, reaches
 from ldpstats.inference.published.published_result import (
     RULES,
@@ -27,7 +26,6 @@ from ldpstats.inference.published.published_result import (
     accepted_by,
     chi_square,
     counted_blocks,
-    several_ways,
 )
 from ldpstats.noise import NoisyCounts
 from ldpstats.numbers.arrays import (
@@ -106,9 +104,22 @@ class NoisyTable:
     words: str
     forgets: bool
 
-    def counts_of(self, evidence: BlockEvidence, n: int) -> FloatArray:
-        """Return the estimated tables as counts of n respondents each."""
-        return n * self.estimate(evidence.counts)
+    def two_steps(self, tallies: Sequence[NDArray[np.int64]], table: Table, gamma: float) -> ChiSquare:
+        """Take estimated tables, as counts of respondents, to the nearest proper ones; measure their dependence."""
+        return chi_square(proper_table(table.n * self.estimate(tallies), table.n, gamma), table.shape)
+
+    def redrawn(self, null: FloatArray, table: Table, gamma: float, drawn: MonteCarlo) -> tuple[FloatArray, BoolArray]:
+        """Return the statistics of tables drawn under the fitted hypothesis, and whether each has a small cell."""
+        numbers, left = generator(drawn.rng), drawn.n_resamples
+        entries = sum(block.noise.outputs for block in self.blocks)
+        statistics, small = [], []
+        while left:
+            size = min(left, max(1, _AT_ONCE // entries))
+            steps = self.two_steps([block.draw(null, size, numbers) for block in self.blocks], table, gamma)
+            statistics.append(steps.statistic)
+            small.append(steps.small > 0)
+            left -= size
+        return np.concatenate(statistics), np.concatenate(small)
 
 
 def noisy_table(blocks: tuple[Block, ...], estimate: NoisyEstimate) -> NoisyTable:
@@ -148,29 +159,6 @@ def _weighted(blocks: Sequence[Block], weights: FloatArray) -> Callable[[Sequenc
         return pooled
 
     return estimate
-
-
-def two_steps(counts: FloatArray, n: int, shape: tuple[int, ...], gamma: float) -> ChiSquare:
-    """Take estimated tables to the nearest proper ones, and measure their dependence."""
-    return chi_square(proper_table(counts, n, gamma), shape)
-
-
-def redrawn(
-    noisy: NoisyTable, null: FloatArray, n: int, shape: tuple[int, ...], gamma: float, drawn: MonteCarlo
-) -> tuple[FloatArray, BoolArray]:
-    """Return the statistics of tables drawn under the fitted hypothesis, and whether each has a small cell."""
-    numbers, left = generator(drawn.rng), drawn.n_resamples
-    whole = BlockEvidence.observed(noisy.blocks)
-    entries = sum(block.noise.outputs for block in noisy.blocks)
-    statistics, small = [], []
-    while left:
-        size = min(left, max(1, _AT_ONCE // entries))
-        counts = noisy.counts_of(whole.replicates(null, size, numbers), n)
-        steps = two_steps(counts, n, shape, gamma)
-        statistics.append(steps.statistic)
-        small.append(steps.small > 0)
-        left -= size
-    return np.concatenate(statistics), np.concatenate(small)
 
 
 _LOCAL = "Two-step test of independence (Imran & Meo 2024)"
@@ -237,14 +225,21 @@ def two_step_test(
     >>> result.rejected, result.pvalue
     (True, 0.001)
     """
-    level, position = _level_and_rank(alpha, gamma, n_resamples)
+    level, gamma = significance(alpha), probability(gamma, "gamma")
+    # as a decimal fraction: (l + 1)(1 - alpha) must not be rounded up past a whole number
+    position = math.ceil((at_least(n_resamples, 1, "n_resamples") + 1) * (1 - Fraction(repr(level))))
+    if position > n_resamples:
+        raise LdpstatsError(
+            f"n_resamples = {n_resamples!r} at alpha = {level:g}",
+            f"at least {math.ceil(1 / Fraction(repr(level))) - 1}",
+            "With fewer tables no statistic is large enough.",
+        )
     if rule not in list(RULES):
         raise LdpstatsError(f"rule = {rule!r}", one_line(list(RULES)))
-    shape, drawn = several_ways(table), MonteCarlo(n_resamples, rng).seeded()
-    noisy = noisy_table(counted_blocks(table), estimate)
-    observed = two_steps(noisy.counts_of(BlockEvidence.observed(noisy.blocks), table.n), table.n, shape, gamma)
+    drawn, noisy = MonteCarlo(n_resamples, rng).seeded(), noisy_table(counted_blocks(table), estimate)
+    observed = noisy.two_steps([block.tally.counts[None] for block in noisy.blocks], table, gamma)
     null = observed.expected[0]
-    statistics, small = redrawn(noisy, null, table.n, shape, gamma, drawn)
+    statistics, small = noisy.redrawn(null, table, gamma, drawn)
     statistic, threshold = float(observed.statistic[0]), float(np.sort(statistics)[position - 1])
     small_cells, small_tables = int(observed.small[0]), int(np.count_nonzero(small))
     costs = "The rule of thumb costs power; where noise exceeds the cells, all of it."
@@ -270,18 +265,3 @@ def two_step_test(
         ),
         seed=drawn.seed,
     )
-
-
-def _level_and_rank(alpha: float, gamma: float, n_resamples: int) -> tuple[float, int]:
-    """Return the level, and which of the ranked statistics is the threshold."""
-    level = significance(alpha)
-    probability(gamma, "gamma")
-    # as a decimal fraction: (l + 1)(1 - alpha) must not be rounded up past a whole number
-    position = math.ceil((at_least(n_resamples, 1, "n_resamples") + 1) * (1 - Fraction(repr(level))))
-    if position > n_resamples:
-        raise LdpstatsError(
-            f"n_resamples = {n_resamples!r} at alpha = {level:g}",
-            f"at least {math.ceil(1 / Fraction(repr(level))) - 1}",
-            "With fewer tables no statistic is large enough.",
-        )
-    return level, position

@@ -212,17 +212,12 @@ class PublishedResult(Result):
         return summary_of_facts(self.name, facts, [decision, *self.caveats, ASSUMED, *self.fit.warning])
 
 
-def several_ways(table: Table) -> tuple[int, ...]:
-    """Return the shape of a table of at least two attributes; refuse others."""
+def counted_blocks(table: Table) -> tuple[Block, ...]:
+    """Return the blocks with reports of a table of at least two attributes that is estimated from its own."""
     if len(checked_table(table).shape) < 2:
         raise LdpstatsError(
             f"a table of {table.attributes!r} alone", "a Table of at least two attributes, such as tables['age', 'sex']"
         )
-    return table.shape
-
-
-def counted_blocks(table: Table) -> tuple[Block, ...]:
-    """Return the blocks with reports of a table that is estimated from its own."""
     if table.figures:
         raise LdpstatsError(
             f"a table of {' and '.join(table.attributes)} that is not estimated from reports of its own",
@@ -272,10 +267,9 @@ def naive_test(table: Table, on: NaiveCounts = "reports", alpha: float = 0.05) -
     """
     from scipy.special import chdtri
 
-    shape = several_ways(table)
+    blocks, shape = counted_blocks(table), table.shape
     if on not in list(_WORDS):
         raise LdpstatsError(f"on = {on!r}", one_line(list(_WORDS)))
-    blocks = counted_blocks(table)
     counts = _as_they_came(blocks) if on == "reports" else table.n * table.cells.estimate
     steps = chi_square(np.maximum(counts, 0)[None], shape)
     statistic, df = float(steps.statistic[0]), math.prod(shape) - 1 - sum(size - 1 for size in shape)

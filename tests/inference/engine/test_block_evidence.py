@@ -13,7 +13,7 @@ from support.two_way_tables import drawn, independent, table_of
 
 import ldpstats as ldp
 from ldpstats.inference.engine import detectability, null_model
-from ldpstats.inference.engine.detectability import Sensitivity, dependences_seen, deviations_seen
+from ldpstats.inference.engine.detectability import NoncentralityProfile, dependences_seen, deviations_seen
 from ldpstats.inference.engine.evidence import BlockEvidence
 from ldpstats.inference.engine.families import ProductOfConditionals
 from ldpstats.inference.engine.monte_carlo import AmongMany, MonteCarlo, automatic, drawn_pvalues, reaches
@@ -126,7 +126,7 @@ def test_of_wide_tables_the_power_needs_no_eigenvalues(name: str) -> None:
         assert found.size == wanted.size == df
         assert found.sum() == pytest.approx(wanted.sum(), rel=1e-9)
         for size in (0.05, 0.1, 0.2):
-            powers = [Sensitivity(df, seen, 31).power(size, 0.05) for seen in (found, wanted)]
+            powers = [NoncentralityProfile(df, seen, 31).power(size, 0.05) for seen in (found, wanted)]
             assert powers[0] == pytest.approx(powers[1], abs=1e-3)
 
 

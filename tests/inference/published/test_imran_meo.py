@@ -19,7 +19,7 @@ from ldpstats.answers.questions import Question
 from ldpstats.estimation.blocks import Block
 from ldpstats.inference.engine.monte_carlo import MonteCarlo
 from ldpstats.inference.published import PublishedResult, naive_test, two_step_test
-from ldpstats.inference.published.imran_meo import noisy_table, redrawn
+from ldpstats.inference.published.imran_meo import noisy_table
 from ldpstats.inference.published.published_result import RULES, Rule
 from ldpstats.noise import MultinomialNoise, Tally, TruthOrFake
 from ldpstats.privacy import PrivacyStatement
@@ -125,7 +125,7 @@ def _statistics(n_resamples: int) -> NDArray[np.float64]:
     noisy = noisy_table(table.blocks, "unbiased")
     result = two_step_test(table, rule="none", rng=3)
     drawn = MonteCarlo(n_resamples, 3)
-    return redrawn(noisy, result.expected.ravel(), table.n, (2, 2), 0.01, drawn)[0]
+    return noisy.redrawn(result.expected.ravel(), table, 0.01, drawn)[0]
 
 
 def table_of_kind(kind: str) -> Table:
