@@ -116,7 +116,8 @@ class NoncentralityProfile:
 
     def power(self, size: float, alpha: float) -> float:
         """Return the approximate power, averaged over directions: the level in those that reports do not tell of."""
-        return float(self._each(1).power(1, self._cohens_w(size), alpha))
+        every = Detectability.of_principal(np.sort(self.principal), self.df)
+        return float(every.power(1, size * math.sqrt(self.side - 1), alpha))
 
     def respondents(self, n: int, size: float, power: float, alpha: float) -> RespondentsNeeded:
         """Return how many respondents find a size with this power, if n tell this.
@@ -126,7 +127,7 @@ class NoncentralityProfile:
         """
         if not (self.proportional and size > 0):
             return NOT_KNOWN
-        each, w = self._each(n), self._cohens_w(size)
+        each, w = Detectability.of_principal(np.sort(self.principal / n), self.df), size * math.sqrt(self.side - 1)
         ends = [
             np.quantile(Detectability.of_principal(np.sort(principal), self.df).seen, share)
             for principal, share in zip(self.extremes or (self.principal, self.principal), _SEEN, strict=True)
@@ -138,12 +139,6 @@ class NoncentralityProfile:
         if number is not None:  # an average over directions may lie beyond either of them
             least, most = min(number, least or number), None if most is None else max(number, most)
         return RespondentsNeeded(least, number, most)
-
-    def _each(self, n: int) -> Detectability:
-        return Detectability.of_principal(np.sort(self.principal / n), self.df)
-
-    def _cohens_w(self, size: float) -> float:
-        return size * math.sqrt(self.side - 1)
 
 
 class RespondentsNeeded(NamedTuple):

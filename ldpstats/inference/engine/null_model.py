@@ -161,45 +161,59 @@ def remaining(at: NullScore) -> FloatArray:
     return np.clip(at.gain, 0, at.information.contrast_norm(at.score))
 
 
-def fit_null(
-    model: NullModel,
-    evidence: Evidence,
-    start: FloatArray,
-    solve: Solver = solve_or_shortest,
-    measure: Callable[[NullScore], FloatArray] = remaining,
-    drawn: Drawn | None = None,
-    clear: float | None = None,
-) -> NullFit:
-    """Fit a null model to every table by Fisher scoring, from parameters that give a proper law, and measure it there.
+class NullFitter:
+    """Fits null models by Fisher scoring, from near each table's unbiased estimate; where there is none, all from one.
 
     Estimated frequencies may leave [0, 1] as long as every report keeps a positive probability: that keeps the score
     statistic free of boundary effects. A single start for all tables makes the first step very cheap.
-
-    Tables that were `drawn` all take the same few steps. Beyond `clear`, a statistic that few tables of a true
-    hypothesis reach, it counts as at most 1.5 times what it is at the start, in every table. So one that stays below
-    its `least` even so needs no step; and where the observed one is not clear, nothing changes.
     """
-    tables = len(evidence)
-    tolerance, steps = _PRECISE if drawn is None else (0.0, _RANKING_STEPS)
-    parameters = np.tile(start, (tables, 1)) if len(start) == 1 else start.copy()
-    most, converged = np.full(tables, np.inf), np.zeros(tables, dtype=np.bool_)
-    at, active, part = null_score(model, evidence, start, solve), np.arange(tables), evidence
-    if drawn is not None and clear is not None:
-        most[:] = np.maximum(_OF_START * measure(at), clear)
-        converged = most < drawn.least
-    statistic = most.copy()
-    for taken in range(steps + 1):
-        if tolerance or taken == steps:
-            statistic[active] = np.minimum(measure(at), most[active])
-            # of a large statistic no more digits are known
-            converged[active] = np.abs(at.gain) < tolerance * np.maximum(statistic[active], 1)
-        step, going = at.step[~converged[active]], active[~converged[active]]
-        if not going.size or taken == steps:
-            break
-        part, active = evidence if going.size == tables else evidence.subset(going), going
-        parameters[active] += _safe(model, part, parameters[active], step)
-        at = null_score(model, part, parameters[active], solve)
-    return NullFit(parameters, model.frequencies(parameters), statistic, converged)
+
+    def __init__(self, evidence: Evidence, cells: int) -> None:
+        self._uniform = np.full(cells, 1 / cells)
+        self._estimated = evidence.estimator()
+        # where contrasts are open, so may be some of a model's parameters
+        self.solve = solve_or_shortest if self._estimated else shortest
+
+    def start(self, model: NullModel, evidence: Evidence, drawn: Drawn | None = None) -> FloatArray:
+        """Return proper parameters of a model, near each table's estimate if it has one."""
+        cells = np.atleast_2d(self._uniform if drawn is None else drawn.near)
+        return model.nearest(cells if self._estimated is None else self._estimated(evidence))
+
+    def __call__(
+        self,
+        model: NullModel,
+        evidence: Evidence,
+        drawn: Drawn | None = None,
+        measure: Callable[[NullScore], FloatArray] = remaining,
+        clear: float | None = None,
+    ) -> NullFit:
+        """Fit a model to every table, and measure it there.
+
+        Tables that were `drawn` all take the same few steps. Beyond `clear`, a statistic that few tables of a true
+        hypothesis reach, it counts as at most 1.5 times what it is at the start, in every table. So one that stays
+        below its `least` even so needs no step; and where the observed one is not clear, nothing changes.
+        """
+        tables, start = len(evidence), self.start(model, evidence, drawn)
+        tolerance, steps = _PRECISE if drawn is None else (0.0, _RANKING_STEPS)
+        parameters = np.tile(start, (tables, 1)) if len(start) == 1 else start.copy()
+        most, converged = np.full(tables, np.inf), np.zeros(tables, dtype=np.bool_)
+        at, active, part = null_score(model, evidence, start, self.solve), np.arange(tables), evidence
+        if drawn is not None and clear is not None:
+            most[:] = np.maximum(_OF_START * measure(at), clear)
+            converged = most < drawn.least
+        statistic = most.copy()
+        for taken in range(steps + 1):
+            if tolerance or taken == steps:
+                statistic[active] = np.minimum(measure(at), most[active])
+                # of a large statistic no more digits are known
+                converged[active] = np.abs(at.gain) < tolerance * np.maximum(statistic[active], 1)
+            step, going = at.step[~converged[active]], active[~converged[active]]
+            if not going.size or taken == steps:
+                break
+            part, active = evidence if going.size == tables else evidence.subset(going), going
+            parameters[active] += _safe(model, part, parameters[active], step)
+            at = null_score(model, part, parameters[active], self.solve)
+        return NullFit(parameters, model.frequencies(parameters), statistic, converged)
 
 
 def curvature_loss(model: NullModel, evidence: Evidence, null: FloatArray) -> FloatArray:
@@ -234,11 +248,6 @@ def _safe(model: NullModel, evidence: Evidence, parameters: FloatArray, step: Fl
         step[outside] /= 2
     step[outside] = 0
     return step
-
-
-def completed(entries: FloatArray) -> FloatArray:
-    """Append the last entry of distributions, which sum to one."""
-    return np.concatenate([entries, 1 - entries.sum(axis=-1, keepdims=True)], axis=-1)
 
 
 def irregular(cells: int) -> FloatArray:

@@ -18,13 +18,12 @@ from ldpstats.inference.engine.families import LinearSubspace, LogLinear
 from ldpstats.inference.engine.null_model import (
     Drawn,
     NullFit,
+    NullFitter,
     NullModel,
     NullScore,
     along_tangents,
-    fit_null,
     irregular,
     on_simplex,
-    remaining,
 )
 from ldpstats.noise import Information, shortest, solve_or_shortest
 from ldpstats.numbers.arrays import FloatArray, places_onto
@@ -122,32 +121,6 @@ class Statistic(Protocol):
 
     def __call__(self, evidence: Evidence, drawn: Drawn | None = None) -> NullFit:
         """Fit the hypothesis to every table and return the statistics with the fits, as Monte Carlo ranks them."""
-
-
-class NullFitter:
-    """Fits null models from near each table's unbiased estimate; where there is none, all from one start."""
-
-    def __init__(self, evidence: Evidence, cells: int) -> None:
-        self._uniform = np.full(cells, 1 / cells)
-        self._estimated = evidence.estimator()
-        # where contrasts are open, so may be some of a model's parameters
-        self.solve = solve_or_shortest if self._estimated else shortest
-
-    def __call__(
-        self,
-        model: NullModel,
-        evidence: Evidence,
-        drawn: Drawn | None = None,
-        measure: Callable[[NullScore], FloatArray] = remaining,
-        clear: float | None = None,
-    ) -> NullFit:
-        """Fit a model precisely, or as far as ranking drawn tables needs; see `fit_null`."""
-        return fit_null(model, evidence, self.start(model, evidence, drawn), self.solve, measure, drawn, clear)
-
-    def start(self, model: NullModel, evidence: Evidence, drawn: Drawn | None = None) -> FloatArray:
-        """Return proper parameters of a model, near each table's estimate if it has one."""
-        cells = np.atleast_2d(self._uniform if drawn is None else drawn.near)
-        return model.nearest(cells if self._estimated is None else self._estimated(evidence))
 
 
 class ScoreStatistic:

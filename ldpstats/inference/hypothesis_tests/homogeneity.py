@@ -12,9 +12,9 @@ from ldpstats.errors import LdpstatsError
 from ldpstats.inference.engine.detectability import orthogonal_to, principal_information
 from ldpstats.inference.engine.evidence import Evidence, GroupedEvidence, PooledEstimate, identified_contrasts
 from ldpstats.inference.engine.families import LinearSubspace
-from ldpstats.inference.engine.null_model import Drawn, NullFit, on_simplex
+from ldpstats.inference.engine.null_model import Drawn, NullFit, NullFitter, on_simplex
 from ldpstats.inference.engine.procedure import Method, PValue, chosen_method, evidence_of, outcomes_of
-from ldpstats.inference.engine.statistics import NullFitter, ScoreStatistic
+from ldpstats.inference.engine.statistics import ScoreStatistic
 from ldpstats.inference.hypothesis_tests.result import Hypothesis, HypothesisResult, result_of
 from ldpstats.noise import shortest
 from ldpstats.numbers.arrays import FloatArray, unweighted

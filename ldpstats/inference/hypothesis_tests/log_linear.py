@@ -19,9 +19,9 @@ from ldpstats.inference.effects.cramers_v import association, two_way_shape
 from ldpstats.inference.engine.detectability import information_added, principal_information, steadied
 from ldpstats.inference.engine.evidence import Evidence
 from ldpstats.inference.engine.families import LogLinear, ProductOfConditionals
-from ldpstats.inference.engine.null_model import NullFit, null_score
+from ldpstats.inference.engine.null_model import NullFit, NullFitter, null_score
 from ldpstats.inference.engine.procedure import Method, PValue, chosen_method, evidence_of, outcomes_of
-from ldpstats.inference.engine.statistics import NestedStatistic, NullFitter, Statistic, WaldStatistic
+from ldpstats.inference.engine.statistics import NestedStatistic, Statistic, WaldStatistic
 from ldpstats.inference.hypothesis_tests.result import (
     Hypothesis,
     HypothesisResult,

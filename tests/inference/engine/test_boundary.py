@@ -12,8 +12,8 @@ from scipy.optimize import minimize
 import ldpstats as ldp
 from ldpstats.inference.engine.evidence import BlockEvidence, Evidence
 from ldpstats.inference.engine.families import LogLinear
-from ldpstats.inference.engine.null_model import NullFit
-from ldpstats.inference.engine.statistics import LikelihoodRatio, NullFitter, likeliest
+from ldpstats.inference.engine.null_model import NullFit, NullFitter
+from ldpstats.inference.engine.statistics import LikelihoodRatio, likeliest
 
 NAMES = ("a", "b", "c")
 # each within the next
