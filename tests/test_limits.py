@@ -17,6 +17,7 @@ from ldpstats.inference.engine.detectability import (
     Detectability,
     degrees_of_freedom,
     even_information,
+    principal_information,
     report_information,
 )
 from ldpstats.inference.planning.design import PlannedTest, uniform_margins
@@ -218,7 +219,9 @@ def test_a_plan_for_equal_frequencies_needs_no_matrix_between_cells(shape: tuple
     for name in ("grr", "ss", "oue", "sue", "she", "the", "olh"):
         noise = ldp.mechanism(name, k=cells, epsilon=1.0).noise
         found = PlannedTest(margins).seen_through(noise)
-        dense = Detectability.average(report_information(noise, margins), degrees_of_freedom(noise, shape))
+        dense = Detectability.of_principal(
+            principal_information(report_information(noise, margins)), degrees_of_freedom(noise, shape)
+        )
         assert found.df == dense.df
         np.testing.assert_allclose(dense.seen, np.full(dense.seen.size, found.seen[0]), rtol=1e-9)
     uneven = MultinomialNoise(TruthOrFake(0.5, (0.7, *[0.3 / (cells - 1)] * (cells - 1))))

@@ -14,7 +14,7 @@ from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.estimation import Fitted, most_likely
 from ldpstats.estimation.blocks import Block
 from ldpstats.estimation.proportional_fitting import proportionally_fitted
-from ldpstats.inference.engine.block_evidence import BlockEvidence
+from ldpstats.inference.engine.evidence import BlockEvidence
 from ldpstats.limits import LARGEST_JOINT
 from ldpstats.tables import Table, pooled_blocks
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
-from ldpstats.inference.engine.detectability import Sensitivity, deviations_seen
+from ldpstats.inference.engine.detectability import NoncentralityProfile, deviations_seen
 from ldpstats.inference.engine.families import ProductOfConditionals
 from ldpstats.inference.engine.procedure import Method, evidence_of, null_model_outcome
 from ldpstats.networks.asked_together import AskedTogether
@@ -254,7 +254,7 @@ def pvalue_and_power(table: Table, alpha: float) -> tuple[float, float]:
     method: Method = "wald" if evidence_of(table).has_null_covariance else "gls"
     outcome = null_model_outcome(table, model, method, "asymptotic", None)
     seen = deviations_seen(model, outcome.evidence, outcome.null)
-    power = Sensitivity(outcome.df, seen, min(table.shape[:2])).power(WORTH_AN_EDGE, alpha)
+    power = NoncentralityProfile(outcome.df, seen, min(table.shape[:2])).power(WORTH_AN_EDGE, alpha)
     return outcome.pvalue, power
 
 

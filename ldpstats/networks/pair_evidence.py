@@ -16,10 +16,9 @@ from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation import LinearPooling
 from ldpstats.estimation.blocks import Block
 from ldpstats.estimation.simplex import nearest_proper
-from ldpstats.inference.engine.block_evidence import BlockEvidence
-from ldpstats.inference.engine.evidence import Evidence
+from ldpstats.inference.engine.evidence import BlockEvidence, Evidence
 from ldpstats.inference.engine.monte_carlo import AmongMany, automatic
-from ldpstats.inference.engine.null_model import NullFit
+from ldpstats.inference.engine.null_model import Drawn, NullFit
 from ldpstats.networks.interactions import (
     ErrorAxes,
     Interactions,
@@ -109,17 +108,12 @@ class IndependenceRanking:
         """The degrees of freedom."""
         return self.statistic.df
 
-    def __call__(
-        self,
-        evidence: Evidence,
-        near: FloatArray | None = None,
-        least: FloatArray | None = None,  # noqa: ARG002  # every fit is needed
-    ) -> NullFit:
-        """Measure tallies; there is nothing to fit, and nothing to start `near`."""
-        assert near is not None  # drawn tables
+    def __call__(self, evidence: Evidence, drawn: Drawn | None = None) -> NullFit:
+        """Measure tallies; there is nothing to fit, and nothing to start near."""
+        assert drawn is not None  # drawn tables
         assert isinstance(evidence, BlockEvidence)  # of these blocks
         statistic = self.statistic.measure(self.pooling.estimate(evidence.counts))
-        at = np.broadcast_to(near, (len(evidence), near.size))
+        at = np.broadcast_to(drawn.near, (len(evidence), drawn.near.size))
         return NullFit(at, at, statistic, np.ones(len(evidence), dtype=np.bool_))
 
 

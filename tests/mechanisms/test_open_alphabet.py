@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from support.parameters import certifications
 
 from ldpstats.conformance import exact_channel
-from ldpstats.conformance.courses import Law
-from ldpstats.conformance.enumeration import outcomes
+from ldpstats.conformance.enumeration import Law, outcomes
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, ReportError
 from ldpstats.mechanisms import Mechanism
 from ldpstats.mechanisms.closed_alphabet import ORAPPOR, ORR

@@ -18,7 +18,7 @@ from scipy.stats import binom, chi2, chi2_contingency, false_discovery_control
 from support.crossed_chain import CHAIN, EXACT, chain_law, crossed, of_edges, people
 
 from ldpstats import Domain, LdpstatsError, NotIdentifiedError, ReportError, SampledGroups, mutual_information
-from ldpstats.conformance.collection_laws import joint_counts
+from ldpstats.conformance.protocol_checks import joint_counts
 from ldpstats.conformance.requirements import FALSE_FAILURE_RATE
 from ldpstats.consistency.junction_tree import Beliefs
 from ldpstats.estimation import mixture_em

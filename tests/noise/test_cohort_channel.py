@@ -12,8 +12,7 @@ import pytest
 from scipy.linalg import hadamard
 from support.channel_definitions import COHORTS, cohort_matrix
 
-from ldpstats.conformance.laws import counted, fit_pvalue, law_of_tally
-from ldpstats.conformance.requirements import FALSE_FAILURE_RATE
+from ldpstats.conformance.requirements import FALSE_FAILURE_RATE, counted, fit_pvalue, law_of_tally
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.noise.cohort_channel import CohortChannel
 from ldpstats.noise.hadamard import HadamardRandomizedResponse

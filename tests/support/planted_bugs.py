@@ -398,7 +398,7 @@ class WeakUnlessSeeded(OUE):
         return with_own_bits(bits, values, draws)
 
 
-@caught_by("secure_reports_follow_the_channel")
+@caught_by("secure_reports_are_made_as_seeded_ones")
 class AnotherLevelUnlessSeeded(GRR):
     """Without a seed respondents use another level."""
 
@@ -449,7 +449,7 @@ class LiesByModulo(GRR):
         return np.where(draws.bernoulli(self.truth, values.shape), values, lies)
 
 
-@caught_by("three_respondents_are_independent")
+@caught_by("neighbours_in_a_batch_are_independent")
 class EveryThirdCoinFixed(GRR):
     """Every third respondent's coin follows from the two before: any two of them are independent."""
 

@@ -13,8 +13,13 @@ import numpy as np
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.estimation import LEVEL
 from ldpstats.inference.effects.cramers_v import measured_pairs
-from ldpstats.inference.engine.block_evidence import BlockEvidence
-from ldpstats.inference.engine.detectability import Sensitivity, dependences_seen, deviations_seen, possible_shares
+from ldpstats.inference.engine.detectability import (
+    NoncentralityProfile,
+    dependences_seen,
+    deviations_seen,
+    possible_shares,
+)
+from ldpstats.inference.engine.evidence import BlockEvidence
 from ldpstats.inference.engine.families import ProductOfConditionals
 from ldpstats.inference.engine.monte_carlo import AmongMany, MonteCarlo
 from ldpstats.inference.engine.procedure import (
@@ -27,7 +32,7 @@ from ldpstats.inference.engine.procedure import (
     outcomes_of,
 )
 from ldpstats.inference.hypothesis_tests.adjustment import adjusted_pvalues, first_step
-from ldpstats.inference.hypothesis_tests.reporting import REFERENCE_SIZES, has_noise_once
+from ldpstats.inference.hypothesis_tests.result import REFERENCE_SIZES, has_noise_once
 from ldpstats.inference.hypothesis_tests.tested_pairs import (
     DEPENDENT,
     IMPLAUSIBLE,
@@ -187,7 +192,7 @@ def _tested(
             method=outcome.method,
             pvalue_source=outcome.pvalue_source,
             seed=outcome.seed,
-            sensitivity=Sensitivity(
+            sensitivity=NoncentralityProfile(
                 outcome.df, likely, min(table.shape), proportional=not has_noise_once(table), extremes=tuple(extremes)
             ),
         )
