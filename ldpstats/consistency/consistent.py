@@ -12,10 +12,9 @@ import numpy as np
 
 from ldpstats.answers.domain import Domain
 from ldpstats.answers.questions import Question
-from ldpstats.consistency.agreeing_programs import nearest_agreeing
-from ldpstats.consistency.agreement import AgreeingFit, SharedQuantities, shared_quantities
+from ldpstats.consistency.agreement import AgreeingFit, SharedQuantities, nearest_agreeing, shared_quantities
+from ldpstats.consistency.least_violation import GAMMA, Violation, absolute_share
 from ldpstats.consistency.marginals import Marginal, marginals_of
-from ldpstats.consistency.violation import GAMMA, Violation, absolute_share
 from ldpstats.errors import NotIdentifiedError, one_line
 from ldpstats.estimation import Estimate, Measured, unbiased
 from ldpstats.estimation.blocks import Block
@@ -132,13 +131,13 @@ def make_consistent(tables: TableSet, method: Violation = "l2", *, gamma: float 
     shared = shared_quantities(marginals)
     fit = AgreeingFit(marginals, shared)
     linear = fit.tables([one.estimate for one in marginals])
-    words = " ".join([_WORDS.format(method), *([f"There, {fit.bound}."] if fit.bound else [])])
+    words = " ".join([_WORDS.format(method), *([f"There, {fit.stacked.bound}."] if fit.stacked.bound else [])])
     provenance = Consistent(method, words, tuple(one.attributes for one in marginals))
     respondents = Parts.either(table.parts for table, own in zip(tables, shared, strict=True) if _shares(own))
     fitted = zip(tables, marginals, shared, _nearest(marginals, shared, share), linear, fit.covariances(), strict=True)
     made = []
     for table, one, own, shown, before, covariance in fitted:
-        measured = Measured.of_cells(before, covariance, table.n, fit.bound)
+        measured = Measured.of_cells(before, covariance, table.n, fit.stacked.bound)
         parts = respondents if _shares(own) else table.parts
         made.append(_derived(table, one.table, shown, measured, provenance, tables, parts))
     return tables.replaced(tables=made)

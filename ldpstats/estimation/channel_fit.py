@@ -11,8 +11,7 @@ import pandas as pd
 
 from ldpstats.answers.questions import Question
 from ldpstats.estimation.blocks import Block
-from ldpstats.estimation.component_tests import ComponentTest, shares, totals
-from ldpstats.estimation.constrained_fit import ConstrainedFit
+from ldpstats.estimation.component_tests import ComponentTest, ConstrainedFit, shares, totals
 from ldpstats.estimation.estimate import pvalue_in_words
 from ldpstats.noise import Tally
 from ldpstats.presentation import Result, Summary, progress, summary_of_figures

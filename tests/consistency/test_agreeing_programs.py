@@ -20,7 +20,7 @@ from support.overlapping_tables import (
 )
 
 from ldpstats import LdpstatsError, TableSet
-from ldpstats.consistency import agreeing_programs
+from ldpstats.consistency import agreement
 from ldpstats.consistency.consistent import make_consistent
 from ldpstats.consistency.marginals import Marginal
 from ldpstats.estimation.simplex import nearest_proper
@@ -84,11 +84,9 @@ def test_tables_that_share_nothing_are_solved_one_by_one() -> None:
 
 @each_group
 def test_a_rough_solution_is_made_proper_and_consistent(groups: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    tables, rng, solve = collected(GROUPS[groups]), np.random.default_rng(15), agreeing_programs._least_moves
+    tables, rng, solve = collected(GROUPS[groups]), np.random.default_rng(15), agreement._least_moves
     fitted = flat(make_consistent(tables))
-    monkeypatch.setattr(
-        agreeing_programs, "_least_moves", lambda *given: solve(*given) + rng.normal(0, 1e-7, given[2].size)
-    )
+    monkeypatch.setattr(agreement, "_least_moves", lambda *given: solve(*given) + rng.normal(0, 1e-7, given[2].size))
     rough = make_consistent(tables)
     assert_consistent(rough)
     assert flat(rough) == pytest.approx(fitted, abs=1e-6)
@@ -97,8 +95,6 @@ def test_a_rough_solution_is_made_proper_and_consistent(groups: str, monkeypatch
 def test_a_solution_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     tables = collected(GROUPS["pairs"])
     for wrong in (0.0, np.nan):
-        monkeypatch.setattr(
-            agreeing_programs, "_least_moves", lambda *_, wrong=wrong: np.full(flat(tables).size, wrong)
-        )
+        monkeypatch.setattr(agreement, "_least_moves", lambda *_, wrong=wrong: np.full(flat(tables).size, wrong))
         with pytest.raises(LdpstatsError, match="the solver finds no consistent ones"):
             make_consistent(tables)

@@ -8,8 +8,7 @@ from scipy.stats import binom
 
 import ldpstats as ldp
 from ldpstats.conformance.requirements import FALSE_FAILURE_RATE
-from ldpstats.consistency.agreement import shared_quantities
-from ldpstats.consistency.agreement_test import Agreement, agreement_of
+from ldpstats.consistency.agreement import Agreement, agreement_of, shared_quantities
 from ldpstats.consistency.marginals import marginals_of
 from ldpstats.identification.identified import Identified
 from ldpstats.tables import pooled_measured
@@ -61,7 +60,7 @@ def _asked(tables: ldp.TableSet) -> list[str]:
 def test_two_ways_of_computing_it_are_one(monkeypatch: pytest.MonkeyPatch):
     tables = PROTOCOLS["triples"]().simulate(PEOPLE, rng=1)
     one = agreement(tables)
-    monkeypatch.setattr("ldpstats.consistency.agreement_test.independent", lambda _: False)
+    monkeypatch.setattr("ldpstats.consistency.agreement.independent", lambda _: False)
     other = agreement(tables)
     assert (one.df, one.statistic) == (other.df, pytest.approx(other.statistic))
 
@@ -89,6 +88,6 @@ def test_the_same_reports_cannot_disagree_and_tables_that_share_nothing_do_not()
 
 
 def test_too_many_differences_of_dependent_tables_are_not_tested(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("ldpstats.consistency.agreement_test.MOST_DIFFERENCES", 3)
+    monkeypatch.setattr("ldpstats.consistency.agreement.MOST_DIFFERENCES", 3)
     marginals = marginals_of(PROTOCOLS["several pairs of one respondent"]().simulate(PEOPLE, rng=1))
     assert agreement_of(marginals, shared_quantities(marginals)) is None

@@ -9,7 +9,16 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from support.joint_tables import ABC, Array, collected, grid_of_tables, pairs_of, reordered, some_joint
+from support.joint_tables import (
+    ABC,
+    Array,
+    collected,
+    grid_of_tables,
+    most_likely_joint,
+    pairs_of,
+    reordered,
+    some_joint,
+)
 
 from ldpstats import (
     Domain,
@@ -22,8 +31,8 @@ from ldpstats import (
     Table,
 )
 from ldpstats.answers.questions import Question
-from ldpstats.consistency import channels_em
-from ldpstats.consistency.channels_em import joint_blocks, most_likely_joint
+from ldpstats.consistency import reconstruction_methods
+from ldpstats.consistency.reconstruction_methods import joint_blocks
 from ldpstats.estimation import maximum_likelihood, most_likely
 from ldpstats.estimation.blocks import Block
 from ldpstats.noise import DenseChannel, MultinomialNoise, Tally, TruthOrFake
@@ -162,7 +171,7 @@ def test_the_order_of_tables_and_attributes_does_not_matter_to_the_most_likely_t
 def test_ending_early_is_said_with_a_gap_that_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     tables = collected(n=500)
     best = most_likely_joint(tables, ABC, ABC.names)
-    monkeypatch.setattr(channels_em, "most_likely", partial(most_likely, iterations=1))
+    monkeypatch.setattr(reconstruction_methods, "most_likely", partial(most_likely, iterations=1))
     with pytest.warns(RuntimeWarning, match="after 1 iterations"):
         early = most_likely_joint(tables, ABC, ABC.names)
     assert not early.converged

@@ -28,7 +28,7 @@ from ldpstats.consistency.least_violation import fitted_joint
 from ldpstats.consistency.marginals import Marginal
 from ldpstats.consistency.shrinkage import shrunken_joint
 from ldpstats.estimation import NoiseVariance
-from ldpstats.estimation.postprocessing import norm_sub
+from ldpstats.estimation.methods import norm_sub
 
 TWO = Domain({"a": [0, 1], "b": [0, 1]})
 METHODS = ["l2", "l1", "elastic-net"]

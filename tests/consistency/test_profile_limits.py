@@ -52,7 +52,7 @@ def least(model: MaximumEntropy, cell: int, up: bool) -> float:
     sizes = model.terms.tree.sizes
     cells = np.indices(tuple(sizes.values())).reshape(len(sizes), -1).T[:, None]
     has = ((model.terms.levels == 0) | (model.terms.levels == cells)).all(axis=2).astype(float)
-    precision = np.linalg.inv(model.known.covariance)
+    precision = np.linalg.inv(model.known.covariance_of(np.eye(len(model.known.means))))
 
     def proportions(weights: FloatArray) -> FloatArray:
         logs = has @ weights
@@ -165,7 +165,7 @@ def test_limits_of_sums_are_those_of_the_table_of_sums() -> None:
 
 
 def test_a_fit_that_does_not_converge_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ldpstats.consistency.dual_newton._MOST_STEPS", 1)
+    monkeypatch.setattr("ldpstats.consistency.maximum_entropy._MOST_STEPS", 1)
     found = ProfileLimits.of(measured({"a": 2, "b": 2, "c": 2}, 1e-4, 1, 2.5), ("a", "b", "c"))
     assert not found.profile.model.converged
     assert found.kind == "none, as the fit did not converge"

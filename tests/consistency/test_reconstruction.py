@@ -21,13 +21,11 @@ from ldpstats import (
     independence_test,
 )
 from ldpstats.consistency.consistent import make_consistent
-from ldpstats.consistency.least_violation import fitted_joint
+from ldpstats.consistency.least_violation import fitted_joint, least_violating_refits, shortest_refits
 from ldpstats.consistency.marginals import Marginal
 from ldpstats.consistency.reconstruction import reconstruct
-from ldpstats.consistency.refits import least_violating_refits, shortest_refits
 from ldpstats.estimation.blocks import Block
-from ldpstats.estimation.proportional_fitting import proportionally_fitted
-from ldpstats.estimation.simplex import nearest_proper
+from ldpstats.estimation.simplex import nearest_proper, proportionally_fitted
 from ldpstats.noise import Tally
 
 DOMAIN = Domain({"a": [0, 1], "b": [0, 1, 2], "c": [0, 1], "d": [0, 1]})

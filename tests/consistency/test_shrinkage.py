@@ -12,11 +12,20 @@ import cvxpy
 import numpy as np
 import pytest
 from cvxpy.atoms.elementwise.kl_div import kl_div
-from support.joint_tables import ABC, Array, collected, marginal_of, pairs_of, reordered, some_joint, with_swapped_b
+from support.joint_tables import (
+    ABC,
+    Array,
+    collected,
+    marginal_of,
+    most_likely_joint,
+    pairs_of,
+    reordered,
+    some_joint,
+    with_swapped_b,
+)
 
 from ldpstats import SampledGroups
 from ldpstats.consistency import shrinkage
-from ldpstats.consistency.channels_em import most_likely_joint
 from ldpstats.consistency.marginals import Marginal
 from ldpstats.consistency.shrinkage import (
     _least_risk,

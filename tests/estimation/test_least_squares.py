@@ -168,6 +168,6 @@ def test_a_dense_channel_alone_is_fitted_as_by_expectation_maximization() -> Non
 
 
 def test_an_iteration_that_ends_early_warns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ldpstats.estimation.least_squares.most_likely", partial(most_likely, iterations=1))
+    monkeypatch.setattr("ldpstats.estimation.table_methods.most_likely", partial(most_likely, iterations=1))
     with pytest.warns(RuntimeWarning, match="after 1 iterations the log-likelihood may still rise by"):
         estimated("mle", LIKELY["coarsened"])

@@ -13,7 +13,7 @@ from scipy.stats import binom
 
 from ldpstats.errors import LdpstatsError
 from ldpstats.estimation import Estimate, invert
-from ldpstats.estimation.postprocessing import POST_PROCESSING, NoiseVariance, set_frequency
+from ldpstats.estimation.methods import POST_PROCESSING, NoiseVariance
 from ldpstats.noise import MultinomialNoise, NoiseModel, SupportNoise, Tally, TruthOrFake
 
 Array = NDArray[np.float64]
@@ -210,13 +210,9 @@ def test_norm_cut_keeps_the_largest_until_they_reach_one() -> None:
     assert np.allclose(process("norm-cut", [0.3, 0.1, -0.2]), [0.75, 0.25, 0], rtol=1e-15, atol=0)
 
 
-def test_post_pos_adds_up_before_it_clips() -> None:
+def test_post_pos_about_single_values_is_base_pos() -> None:
     frequencies = np.array([[0.9, 0.2, -0.1], [0.9, 0.1, -0.3]])
-    assert np.allclose(set_frequency(frequencies, VARIANCE, [1, 2], "post-pos"), [0.1, 0], rtol=1e-12, atol=0)
-    assert np.allclose(set_frequency(frequencies, VARIANCE, [1, 2], "base-pos"), [0.2, 0.1], rtol=1e-12, atol=0)
     assert np.array_equal(process("post-pos", frequencies), process("base-pos", frequencies))
-    with pytest.raises(LdpstatsError, match=r"post-processing by 'pos'.*'base', .*'power-ns'"):
-        set_frequency(frequencies, VARIANCE, [1], "pos")
 
 
 NOISES = [
@@ -280,14 +276,6 @@ def test_base_cut_biases_rare_values_down_and_absent_ones_up() -> None:
     bias = exact_bias("base-cut")
     assert np.all(bias[3:9] < -0.01)
     assert np.all((bias[9:] > 0.003) & (bias[9:] < exact_bias("base-pos")[9:]))
-
-
-@given(frequencies=estimates)
-def test_post_pos_biases_sets_less_than_base_pos(frequencies: Array) -> None:
-    members = range(0, frequencies.size, 2)
-    late, early = (set_frequency(frequencies, VARIANCE, members, name) for name in ("post-pos", "base-pos"))
-    assert frequencies[::2].sum() <= late + 1e-12
-    assert late <= early + 1e-12
 
 
 @given(frequencies=estimates)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from support.joint_tables import ABC, PAIRS, some_joint
 
-from ldpstats.consistency.channels_em import proportionally_fitted
+from ldpstats.consistency.reconstruction_methods import proportionally_fitted
 
 
 def test_the_proportionally_fitted_table_is_that_of_maximum_entropy() -> None:

@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import linprog
 from support.joint_tables import EXACT, GAMMAS
 
-from ldpstats.estimation.postprocessing import NoiseVariance, norm_sub
+from ldpstats.estimation.methods import NoiseVariance, norm_sub
 from ldpstats.estimation.simplex import nearest_proper
 
 

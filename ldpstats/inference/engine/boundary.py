@@ -9,8 +9,7 @@ import numpy as np
 
 from ldpstats.errors import LdpstatsError
 from ldpstats.estimation import most_likely
-from ldpstats.estimation.em import seen_in_blocks
-from ldpstats.estimation.log_linear_em import HierarchicalEM
+from ldpstats.estimation.likelihood import HierarchicalEM, seen_in_blocks
 from ldpstats.inference.engine.block_evidence import BlockEvidence
 from ldpstats.inference.engine.evidence import Evidence
 from ldpstats.inference.engine.families import LogLinear
