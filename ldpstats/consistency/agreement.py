@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ldpstats.consistency.least_violation import deviation, minimized
 from ldpstats.consistency.marginals import Attributes, Marginal, stacked
 from ldpstats.errors import LdpstatsError
 from ldpstats.numbers.arrays import FloatArray, IntArray
@@ -202,24 +202,11 @@ def nearest_agreeing(
 def _least_moves(equations: csr_array, values: FloatArray, least: FloatArray, gamma: float) -> FloatArray:
     """Minimize γ Σ |u| + (1 − γ) Σ u² for A u = values and u ≥ least: by Clarabel, or by HiGHS if it is linear."""
     import cvxpy
-    from cvxpy.atoms.norm1 import norm1
-    from cvxpy.atoms.sum_squares import sum_squares
 
     moves: Any = cvxpy.Variable(least.size)
-    sizes = ((gamma, norm1), (1 - gamma, sum_squares))
-    cost = sum(weight * size(moves) for weight, size in sizes if weight > 0)
-    problem: Any = cvxpy.Problem(cvxpy.Minimize(cost), [equations @ moves == values, moves >= least])
-    try:
-        with warnings.catch_warnings():
-            # that a solution may be inaccurate, in cvxpy's words, is what the accepted tolerances are about
-            warnings.simplefilter("ignore", UserWarning)
-            problem.solve(**({"solver": cvxpy.HIGHS} if gamma == 1 else {"solver": cvxpy.CLARABEL, **_SETTINGS}))
-    except cvxpy.SolverError as error:
-        raise _unsolved(str(error)) from error
-    if problem.status not in {cvxpy.OPTIMAL, cvxpy.OPTIMAL_INACCURATE}:
-        raise _unsolved(f"status {problem.status!r}")
-    solution: FloatArray = moves.value
-    return solution
+    settings = {"solver": cvxpy.HIGHS} if gamma == 1 else {"solver": cvxpy.CLARABEL, **_SETTINGS}
+    constraints = [equations @ moves == values, moves >= least]
+    return minimized(moves, deviation(moves, gamma), constraints, _unsolved, **settings)
 
 
 def _unsolved(why: str) -> LdpstatsError:

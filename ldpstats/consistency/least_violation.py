@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -63,9 +62,68 @@ def fitted_joint(
     The smallest norm spreads what no marginal tells, which invents interactions: where there is little noise, the
     table of maximum entropy with the same marginals (`proportionally_fitted`) is much nearer to the truth.
     """
+    from cvxpy import Variable
+    from cvxpy.atoms.norm1 import norm1
+    from cvxpy.atoms.sum_squares import sum_squares
+
     share = absolute_share(method, gamma)
     data = StandardizedResiduals.of(overlapping(marginals, target), target)
-    return _shortest(data, _least_violating(data, share), share)
+    table: Any = Variable(target.size(), nonneg=True)
+    # in units: all is multiplied by that of the residuals
+    missed = data.matrix @ table - data.observed
+    least = _proper(table, deviation(missed, share, data.unit), [], "HIGHS" if share == 1 else "CLARABEL")
+    reached = data.matrix @ least - data.observed
+    attained = np.abs(reached).sum()
+    # squares are strictly convex in the marginals: where they count, tables that are as near have the same marginals
+    as_near = missed == reached if share < 1 else norm1(missed) <= attained + _LOST * (1 + attained)
+    return _proper(table, sum_squares(table), [as_near], "CLARABEL")
+
+
+def _proper(table: Any, objective: Any, constraints: list[Any], solver: str) -> FloatArray:
+    """Minimize over the proper tables."""
+
+    def failed(_why: str) -> LdpstatsError:
+        return LdpstatsError(
+            f"marginals whose joint table {solver} cannot find",
+            "marginals of which none is a hundred times as precise as another",
+            "method = 'l2' is the easiest to solve.",
+        )
+
+    value = minimized(table, objective, [table.sum() == 1, *constraints], failed, solver=solver)
+    found: FloatArray = np.maximum(value, 0)
+    return np.asarray(found / found.sum())
+
+
+def deviation(residuals: Any, share: float, unit: float = 1.0) -> Any:
+    """The share of absolute values and the rest of squares of an expression of cvxpy, times the unit it is in."""
+    from cvxpy.atoms.norm1 import norm1
+    from cvxpy.atoms.sum_squares import sum_squares
+
+    parts = ((share, norm1), ((1 - share) / unit, sum_squares))
+    return sum(weight * size(residuals) for weight, size in parts if weight > 0)
+
+
+def minimized(
+    variable: Any, objective: Any, constraints: list[Any], failed: Callable[[str], LdpstatsError], **settings: Any
+) -> FloatArray:
+    """Solve a linear or quadratic programme with cvxpy; `failed` makes an error of why that is impossible.
+
+    That a solution may be inaccurate, in cvxpy's words, is to some digits less than asked for: still beyond what noise
+    lets anybody know.
+    """
+    from cvxpy import Minimize, Problem, SolverError
+
+    problem: Any = Problem(Minimize(objective), constraints)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Solution may be inaccurate")
+            problem.solve(**settings)
+    except SolverError as error:
+        raise failed(str(error)) from error
+    if variable.value is None:
+        raise failed(f"status {problem.status!r}")
+    value: FloatArray = variable.value
+    return value
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,66 +158,6 @@ class StandardizedResiduals:
         """Scale other estimates of the same marginals as `observed` is; a row for every set of them."""
         parts = [scale * one for scale, one in zip(self.scales, estimates, strict=True)]
         return np.concatenate(parts, axis=1)
-
-    def missed(self, table: Any) -> Any:
-        """Residuals times the unit: of an array of cells, or of a variable of cvxpy."""
-        return self.matrix @ table - self.observed
-
-    def variable(self) -> Any:
-        """Nonnegative variable of cvxpy for the cells."""
-        from cvxpy import Variable
-
-        return Variable(self.matrix.shape[1], nonneg=True)
-
-
-def _least_violating(data: StandardizedResiduals, share: float) -> FloatArray:
-    """A table with the least violation, given the share of absolute values in it."""
-    from cvxpy.atoms.norm1 import norm1
-    from cvxpy.atoms.sum_squares import sum_squares
-
-    table = data.variable()
-    violation: Any = 0
-    if share > 0:
-        violation += share * norm1(data.missed(table))
-    if share < 1:  # all is multiplied by the unit
-        violation += (1 - share) / data.unit * sum_squares(data.missed(table))
-    return _proper(table, violation, [], "HIGHS" if share == 1 else "CLARABEL")
-
-
-def _shortest(data: StandardizedResiduals, least: FloatArray, share: float) -> FloatArray:
-    """The table of the smallest norm among those that violate the marginals no more than this one.
-
-    Squares are strictly convex in the marginals: where they count, these are the tables with the same marginals.
-    """
-    from cvxpy.atoms.norm1 import norm1
-    from cvxpy.atoms.sum_squares import sum_squares
-
-    table, attained = data.variable(), np.abs(data.missed(least)).sum()
-    as_near = (
-        data.missed(table) == data.missed(least)
-        if share < 1
-        else norm1(data.missed(table)) <= attained + _LOST * (1 + attained)
-    )
-    return _proper(table, sum_squares(table), [as_near], "CLARABEL")
-
-
-def _proper(table: Any, objective: Any, constraints: list[Any], solver: str) -> FloatArray:
-    """Minimize over the proper tables."""
-    from cvxpy import Minimize, Problem, SolverError
-
-    problem: Any = Problem(Minimize(objective), [table.sum() == 1, *constraints])
-    with warnings.catch_warnings(), suppress(SolverError):
-        # "inaccurate" is to four digits instead of eight: still beyond what noisy marginals tell
-        warnings.filterwarnings("ignore", "Solution may be inaccurate")
-        problem.solve(solver=solver)
-    if table.value is None:
-        raise LdpstatsError(
-            f"marginals whose joint table {solver} cannot find",
-            "marginals of which none is a hundred times as precise as another",
-            "method = 'l2' is the easiest to solve.",
-        )
-    found: FloatArray = np.maximum(table.value, 0)
-    return np.asarray(found / found.sum())
 
 
 # the penalties of the method of multipliers, in units of one over the standard error of the most precise marginal:

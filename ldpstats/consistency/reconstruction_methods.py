@@ -10,14 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldpstats.answers.domain import Domain
-from ldpstats.answers.questions import Question
 from ldpstats.consistency.least_violation import (
     GAMMA,
     absolute_share,
@@ -53,23 +51,21 @@ def redrawn_estimates(
     Tables that have respondents in common are drawn together, as normal estimates; the words say why their covariance
     is an upper bound, if it is one.
     """
-    if not overlapping(tables):
-        return [_redrawn(table, target, size, rng) for table in tables], ""
-    measured = pooled_measured(tables, target)
-    moved = rng.multivariate_normal(measured.estimate, measured.covariance, size=size, method="eigh")
-    ends = np.cumsum([target.size([name for name in target.names if name in one.attributes]) for one in tables])
-    return np.split(moved, ends[:-1], axis=1), measured.bound
-
-
-def _redrawn(table: Table, target: Domain, size: int, rng: np.random.Generator) -> FloatArray:
-    kept = tuple(name for name in target.names if name in table.attributes)
-    sums = np.eye(target.size(kept))[table.domain.onto(kept)]
-    if table.figures:
-        cells = table.figures.shown
-        return rng.multivariate_normal(cells.estimate, cells.covariance, size=size, method="eigh") @ sums
-    proper = nearest_proper(table.unbiased.estimate)
-    drawn = [block.draw(proper, size, rng) for block in table.blocks]
-    return UnbiasedPooling(table.blocks).estimate(drawn) @ sums
+    kept = [tuple(name for name in target.names if name in table.attributes) for table in tables]
+    if overlapping(tables):
+        measured = pooled_measured(tables, target)
+        moved = rng.multivariate_normal(measured.estimate, measured.covariance, size=size, method="eigh")
+        return np.split(moved, np.cumsum([target.size(names) for names in kept])[:-1], axis=1), measured.bound
+    estimates = []
+    for table, names in zip(tables, kept, strict=True):
+        if table.figures:
+            cells = table.figures.shown
+            drawn = rng.multivariate_normal(cells.estimate, cells.covariance, size=size, method="eigh")
+        else:
+            proper = nearest_proper(table.unbiased.estimate)
+            drawn = UnbiasedPooling(table.blocks).estimate([block.draw(proper, size, rng) for block in table.blocks])
+        estimates.append(drawn @ np.eye(target.size(names))[table.domain.onto(names)])
+    return estimates, ""
 
 
 def most_likely_even(blocks: Sequence[Block]) -> Fitted:
@@ -126,7 +122,7 @@ def joint_blocks(tables: Iterable[Table], domain: Domain, target: Iterable[str])
     # different reports of the same respondents: a composite likelihood
     blocks = [block for table in telling for block in _added_up(table, common.names)]
     # RRBA has many blocks with few questions
-    about = {question: _about(common, question) for question in {block.question for block in blocks}}
+    about = {block.question: block.widened(common).question for block in {one.question: one for one in blocks}.values()}
     return common, [replace(block, question=about[block.question]) for block in blocks]
 
 
@@ -138,12 +134,6 @@ def _added_up(table: Table, attributes: Attributes) -> Sequence[Block]:
         return ()
     # sums of supports have two moments and no likelihood
     return marginal.blocks if all(block.noise.has_likelihood for block in marginal.blocks) else ()
-
-
-def _about(common: Domain, question: Question) -> Question:
-    """A question about some attributes as one about the whole table."""
-    cells = common.onto(question.attributes)
-    return Question(common.names, common.shape, tuple(np.asarray(question.classes)[cells].tolist()))
 
 
 # generators that are written out
@@ -252,21 +242,17 @@ def from_marginals(
         def covariance(size: int, rng: np.random.Generator) -> tuple[FloatArray, str]:
             marginals = within([Marginal.of(table) for table in tables], target.names)
             estimates, bound = redrawn_estimates(tables, target, size, rng)
-            again = (
-                np.array([fit(_with_estimates(marginals, row), target) for row in zip(*estimates, strict=True)])
-                if refits is None
-                else refits(marginals, estimates, target, found)
-            )
+            if refits is None:
+                sets = (zip(marginals, row, strict=True) for row in zip(*estimates, strict=True))
+                again = np.array([fit([replace(one, estimate=own) for one, own in pairs], target) for pairs in sets])
+            else:
+                again = refits(marginals, estimates, target, found)
             upper = f", with an upper bound of their covariance ({bound})" if bound else ""
             return _covariance_of(again, f"each drawn at its own estimate{upper}")
 
         return Reconstruction(found, covariance)
 
     return fitted
-
-
-def _with_estimates(marginals: Sequence[Marginal], estimates: Sequence[FloatArray]) -> list[Marginal]:
-    return [replace(one, estimate=own) for one, own in zip(marginals, estimates, strict=True)]
 
 
 def _covariance_of(resamples: FloatArray, drawn: str) -> tuple[FloatArray, str]:
@@ -324,8 +310,13 @@ def most_likely_table(tables: Sequence[Table], target: Domain) -> Reconstruction
     sums = np.eye(target.size())[common.onto(target.names)]
 
     def covariance(size: int, rng: np.random.Generator) -> tuple[FloatArray, str]:
+        def fitted_again(tallies: Sequence[NDArray[np.int64]]) -> FloatArray:
+            counted = zip(blocks, tallies, strict=True)
+            again = [replace(one, tally=Tally(one.noise, counts, one.n, one.n)) for one, counts in counted]
+            return most_likely_even(again).frequencies
+
         drawn = [block.draw(cells, size, rng) for block in blocks]
-        refits = each(partial(_refit, blocks), zip(*drawn, strict=True), "fitting again", "set", size)
+        refits = each(fitted_again, zip(*drawn, strict=True), "fitting again", "set", size)
         return _covariance_of(np.array(refits) @ sums, "drawn from this one")
 
     several = "respondents stand behind several tables, whose reports the likelihood takes for those of different ones"
@@ -334,31 +325,21 @@ def most_likely_table(tables: Sequence[Table], target: Domain) -> Reconstruction
     return Reconstruction(cells @ sums, covariance, joint=common.names, groups=groups, refused=refused)
 
 
-def _refit(blocks: Sequence[Block], counts: Sequence[NDArray[np.int64]]) -> FloatArray:
-    return most_likely_even([_with_counts(*one) for one in zip(blocks, counts, strict=True)]).frequencies
-
-
-def _with_counts(block: Block, counts: NDArray[np.int64]) -> Block:
-    return replace(block, tally=Tally(block.noise, counts, block.n, block.n))
-
-
-def _most_even(tables: FloatArray, marginals: Sequence[Marginal], target: Domain) -> FloatArray:
-    """Proportions of maximum entropy that have the same marginals."""
-    kept = [tuple(name for name in target.names if name in one.attributes) for one in marginals]
-    return proportionally_fitted(tables, [target.onto(names) for names in kept])
-
-
 def _of_least_violation(violation: str) -> Callable[[Sequence[Table], Domain], Reconstruction]:
     """Reconstruction by the proportions of maximum entropy among those that violate the tables least."""
 
+    def most_even(tables: FloatArray, marginals: Sequence[Marginal], target: Domain) -> FloatArray:
+        kept = [tuple(name for name in target.names if name in one.attributes) for one in marginals]
+        return proportionally_fitted(tables, [target.onto(names) for names in kept])
+
     def fit(marginals: Sequence[Marginal], target: Domain) -> FloatArray:
-        return _most_even(fitted_joint(marginals, target, violation), marginals, target)
+        return most_even(fitted_joint(marginals, target, violation), marginals, target)
 
     def refits(
         marginals: Sequence[Marginal], estimates: Sequence[FloatArray], target: Domain, found: FloatArray
     ) -> FloatArray:
         short = least_violating_refits(marginals, estimates, target, absolute_share(violation, GAMMA), found)
-        return _most_even(short, marginals, target)
+        return most_even(short, marginals, target)
 
     return from_marginals(fit, refits)
 
@@ -378,7 +359,7 @@ RECONSTRUCTION_METHODS: dict[str, ReconstructionMethod] = {
     ),
     "shrinkage": ReconstructionMethod(
         from_marginals(
-            lambda marginals, target: shrunken_joint(marginals, target).frequencies,
+            shrunken_joint,
             lambda marginals, estimates, target, _found: shrunken_refits(marginals, estimates, target),
         ),
         "the proportions between independence and the tables whose estimated error is least (Mallows).",

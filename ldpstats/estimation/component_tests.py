@@ -11,10 +11,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.estimation.block_stack import stacked
+from ldpstats.estimation.block_stack import above_zero, stacked, total_score
 from ldpstats.estimation.blocks import Block
 from ldpstats.estimation.simplex import nearest_in_information
-from ldpstats.estimation.table_methods import above_zero, total_score
 from ldpstats.noise import NoiseModel
 from ldpstats.numbers.arrays import BoolArray, FloatArray, probability
 from ldpstats.saving.hints import Share

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ldpstats.estimation.block_stack import stacked
+from ldpstats.estimation.block_stack import above_zero, total_score
 from ldpstats.estimation.blocks import Block
 from ldpstats.estimation.estimate import Estimate, over_degrees_of_freedom
 from ldpstats.estimation.likelihood import most_likely
 from ldpstats.estimation.unbiased_estimates import LinearPooling, closed_form, two_blocks, unbiased
-from ldpstats.numbers.arrays import FloatArray, IntArray
+from ldpstats.numbers.arrays import FloatArray
 
 
 def generalized_least_squares(blocks: Sequence[Block]) -> Estimate:
@@ -53,30 +53,6 @@ def maximum_likelihood(blocks: Sequence[Block]) -> Estimate:
     fitted.warn_unless_converged(n)
     _, information = total_score(blocks, above_zero(fitted.frequencies, n))
     return Estimate(fitted.frequencies, over_degrees_of_freedom(n * _inverse_on_contrasts(information), n), n)
-
-
-def above_zero(frequencies: FloatArray, n: int | IntArray) -> FloatArray:
-    """Cut frequencies at half a respondent and make them sum to one.
-
-    A block that never fakes an answer would have no variance there at a frequency of zero, hence infinite weight; at
-    half a respondent it weighs much, but other blocks still count.
-    """
-    cut = np.maximum(frequencies, 1 / (2 * n))
-    positive: FloatArray = cut / cut.sum(axis=-1, keepdims=True)
-    return positive
-
-
-def total_score(blocks: Sequence[Block], frequencies: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the score of the cells, up to a multiple of ones, and its information over all blocks."""
-    stacks, others = stacked(blocks)
-    score, information = np.zeros_like(frequencies), np.zeros((frequencies.size, frequencies.size))
-    for stack in stacks:
-        more, added = stack.score(frequencies)
-        score, information = score + more, information + added
-    for block in others:
-        more, low_rank = block.score(frequencies, block.tally.counts)
-        score, information = score + more, information + low_rank.dense()
-    return score, information
 
 
 def _inverse_on_contrasts(information: FloatArray) -> FloatArray:

@@ -43,7 +43,12 @@ class LinearPooling:
 
     @cached_property
     def _solution(self) -> tuple[list[FloatArray], FloatArray]:
-        return inversion(self._measurements[0]) if self._alone else self._chosen(self._measurements)
+        """The weights of every measurement's proportions, (cells, outputs), and what is added."""
+        if not self._alone:
+            return self._chosen(self._measurements)
+        noise, cells = self._measurements[0].noise, self._measurements[0].classes
+        nothing = noise.debias(np.zeros(noise.outputs))
+        return [(noise.debias(np.eye(noise.outputs)) - nothing).T[cells]], nothing[cells]
 
     @cached_property
     def operators(self) -> list[FloatArray]:
@@ -52,7 +57,6 @@ class LinearPooling:
         return [weight if added is None else weight @ added.T for weight, added in parts]
 
     def _chosen(self, measurements: Sequence[Block]) -> tuple[list[FloatArray], FloatArray]:
-        """Return the weights of every measurement's proportions, (cells, outputs), and what is added."""
         designs = _of_each(measurements, lambda one: one.design())
         cells = designs[0][0].shape[1]
         uniform = np.full(cells, 1 / cells)
@@ -93,7 +97,7 @@ class LinearPooling:
         proper /= proper.sum(axis=-1, keepdims=True)
         if self._alone:
             (one,) = self._measurements
-            places = np.array(one.question.classes)
+            places = one.classes
             covariance = one.noise.covariance(one.question.answer_frequencies(proper)) / one.n
             return covariance if one.question.is_identity else covariance[..., places[:, None], places]
         of_reports = _of_each(self._measurements, lambda one: one.report_covariance(proper))
@@ -110,13 +114,6 @@ def _of_each(measurements: Sequence[Block], found: Callable[[Block], Found]) -> 
         if key not in known:
             known[key] = found(one)
     return [known[key] for key in asked]
-
-
-def inversion(block: Block) -> tuple[list[FloatArray], FloatArray]:
-    """Return the weights of the proportions of a block that asks for the cells, and what is added."""
-    noise, cells = block.noise, np.asarray(block.question.classes)
-    nothing = noise.debias(np.zeros(noise.outputs))
-    return [(noise.debias(np.eye(noise.outputs)) - nothing).T[cells]], nothing[cells]
 
 
 def unbiased(blocks: Sequence[Block]) -> Estimate:
@@ -159,8 +156,8 @@ class UnbiasedPooling(LinearPooling):
             stack = TruthOrFakeStack.of(measurements)
             truths = stack.truth * stack.n
             shares = truths / (truths * stack.truth).sum()
-            cells = [np.asarray(one.question.classes) for one in measurements]
-            weights = [share * np.eye(own.size)[own] for share, own in zip(shares.ravel(), cells, strict=True)]
+            own = zip(shares.ravel(), measurements, strict=True)
+            weights = [share * np.eye(one.question.cells)[one.classes] for share, one in own]
             return weights, -(shares * stack.fakes).sum(axis=0)
         return super()._chosen(measurements)
 
@@ -242,18 +239,12 @@ def last_two(blocks: Sequence[Block]) -> Sequence[Block]:
 def steady_covariance(blocks: Sequence[Block], found: Estimate) -> FloatArray:
     """Return the covariance of an unbiased estimate at the nearest proper shares, with n - 1 for n."""
     shares_at = steadied(found)
-    if len(blocks) == 1 and blocks[0].question.is_bijection:
-        answers = blocks[0].question.answer_frequencies(shares_at)
-        spread = blocks[0].noise.covariance(answers)
-        cells = blocks[0].classes
-        return over_degrees_of_freedom(spread[np.ix_(cells, cells)], found.n)
-    if all_truth_or_fake(blocks):
-        stack = TruthOrFakeStack.of(blocks)
-        truthful, mean = float((stack.n * stack.truth**2).sum()), stack.mean(shares_at)
-        often = stack.truth**2 * stack.n
-        spread = np.diag((often * mean).sum(axis=0)) - (often * mean).T @ mean
-        return over_degrees_of_freedom(found.n * spread / truthful**2, found.n)
-    return over_degrees_of_freedom(found.n * LinearPooling(blocks).covariance(shares_at), found.n)
+    if not all_truth_or_fake(blocks):
+        return over_degrees_of_freedom(found.n * UnbiasedPooling(blocks).covariance(shares_at), found.n)
+    stack = TruthOrFakeStack.of(blocks)
+    truthful, mean, often = float((stack.n * stack.truth**2).sum()), stack.mean(shares_at), stack.truth**2 * stack.n
+    spread = np.diag((often * mean).sum(axis=0)) - (often * mean).T @ mean
+    return over_degrees_of_freedom(found.n * spread / truthful**2, found.n)
 
 
 def _inverted(block: Block) -> Estimate:
