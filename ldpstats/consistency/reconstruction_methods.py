@@ -29,8 +29,10 @@ from ldpstats.consistency.profile_limits import ProfileLimits
 from ldpstats.consistency.relevant_marginals import relevant_marginals
 from ldpstats.consistency.shrinkage import shrunken_joint, shrunken_refits
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
-from ldpstats.estimation import Fitted, Limits, most_likely
+from ldpstats.estimation import most_likely
 from ldpstats.estimation.blocks import Block
+from ldpstats.estimation.estimate import Limits
+from ldpstats.estimation.likelihood import Fitted
 from ldpstats.estimation.simplex import nearest_proper, proportionally_fitted
 from ldpstats.estimation.unbiased_estimates import UnbiasedPooling
 from ldpstats.inference.engine.block_evidence import BlockEvidence

@@ -229,31 +229,24 @@ _AT_ODDS = "the channel's outputs contradict each other: no frequencies explain 
 _TOO_FAR = "estimated frequencies are below 0, or above 1, by more than chance explains"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class ConstrainedFit:
     """The proper frequencies nearest to the tallies of each table, at which asymptotic tests are evaluated.
 
-    Several tables have a single block with reports each, and were asked alike. Score and information are of all
-    reports.
+    Several tables have a single block with reports each, and were asked alike. Frequencies, of which every cell has at
+    least half a respondent so that every law has a density, and scores have a row per table; score and information
+    are of all reports.
     """
 
-    tables: Sequence[Sequence[Block]]
-    frequencies: FloatArray  # shape (tables, cells), at least half a respondent each, so that every law has a density
-    score: FloatArray  # shape (tables, cells)
-    information: FloatArray  # shape (tables, cells, cells)
-    free: BoolArray  # the cells that are not held at zero, shape (tables, cells)
-
-    @classmethod
-    def of(cls, tables: Sequence[Sequence[Block]]) -> ConstrainedFit:
+    def __init__(self, tables: Sequence[Sequence[Block]]) -> None:
         """Start from equal frequencies, and take a few steps of Fisher scoring within the simplex."""
         n, cells = np.array([[sum(block.n for block in blocks)] for blocks in tables]), tables[0][0].question.cells
-        frequencies, free = np.full((len(tables), cells), 1 / cells), None
-        score, information = _scores(tables, frequencies)
+        self.tables, self.frequencies, free = tables, np.full((len(tables), cells), 1 / cells), None
+        self.score, self.information = _scores(tables, self.frequencies)
         for _ in range(_STEPS):
-            nearest = nearest_in_information(score, _alone(information), _alone(frequencies), free)
-            frequencies, free = above_zero(nearest.frequencies, n), nearest.free
-            score, information = _scores(tables, frequencies)
-        return cls(tables, frequencies, score, information, nearest.free)
+            nearest = nearest_in_information(self.score, _alone(self.information), _alone(self.frequencies), free)
+            self.frequencies, free = above_zero(nearest.frequencies, n), nearest.free
+            self.score, self.information = _scores(tables, self.frequencies)
+        self.free = nearest.free  # the cells that are not held at zero
 
     def tests(self) -> list[AsymptoticTest]:
         """Return the component tests that need this fit."""
@@ -267,11 +260,8 @@ class ConstrainedFit:
             return statistics, np.minimum(len(known) * pvalues, 1.0)
 
         distance = AsymptoticTest("distance from proper frequencies", lambda *_: _TOO_FAR, self._distance)
-        return (
-            [AsymptoticTest("outputs that must fit together", lambda *_: _AT_ODDS, contradictions), distance]
-            if known
-            else [distance]
-        )
+        together = AsymptoticTest("outputs that must fit together", lambda *_: _AT_ODDS, contradictions)
+        return [together, distance] if known else [distance]
 
     @property
     def few(self) -> BoolArray:
@@ -280,8 +270,15 @@ class ConstrainedFit:
         stacks, others = stacked(blocks) if len(self.tables) == 1 else ([], blocks)
         rarest = [(stack.n * stack.mean(self.frequencies[0])).sum(axis=0).min(keepdims=True) for stack in stacks]
         for block in others:
-            answers, sizes = block.question.answer_frequencies(self.frequencies), self._sizes(blocks.index(block))
-            rarest.append(sizes[:, 0] * _rarer(block.noise, answers))
+            noise, answers = block.noise, block.question.answer_frequencies(self.frequencies)
+            if noise.largest == 1:
+                mean = noise.mean(answers)
+                rarer = np.minimum(mean, 1 - mean).min(axis=-1)
+            else:
+                # of sums the least variance over the squared bound: zero without bounds, when nothing is known of tails
+                variances = np.diagonal(noise.report_covariance(answers), axis1=-2, axis2=-1)
+                rarer = variances.min(axis=-1) / noise.largest**2
+            rarest.append(self._sizes(blocks.index(block))[:, 0] * rarer)
         scarce: BoolArray = np.min(rarest, axis=0) < _FEW
         return scarce
 
@@ -360,16 +357,3 @@ def _scores(tables: Sequence[Sequence[Block]], frequencies: FloatArray) -> tuple
 def _alone(arrays: FloatArray) -> FloatArray:
     """Drop the axis of tables if there is but one."""
     return arrays[0] if len(arrays) == 1 else arrays
-
-
-def _rarer(noise: NoiseModel, frequencies: FloatArray) -> FloatArray:
-    """Return the probability of the rarest kind of report, or of all but the commonest if that is less.
-
-    Of sums it is the least variance over the squared bound; zero without bounds.
-    """
-    if noise.largest == 1:
-        mean = noise.mean(frequencies)
-        return np.asarray(np.minimum(mean, 1 - mean).min(axis=-1))
-    # zero where an entry has no bounds: nothing is known of its tails
-    variances = np.diagonal(noise.report_covariance(frequencies), axis1=-2, axis2=-1)
-    return np.asarray(variances.min(axis=-1) / noise.largest**2)

@@ -101,35 +101,18 @@ def _diagonal_and_common(diagonal: FloatArray, common: FloatArray, values: NDArr
 
 
 def seen_in_blocks(blocks: Sequence[Block]) -> ReportLikelihood:
-    """Return the likelihood of the reports of all blocks of a table."""
+    """Return the likelihood of the reports of all blocks of a table: the log-likelihoods of several parts add up."""
     stacks, others = stacked(blocks)
-    return _side_by_side([*map(_of_stack, stacks), *([_of_others(others)] if others else [])])
-
-
-def _of_stack(stack: TruthOrFakeStack) -> tuple[FloatArray, _Maps]:
-    """Return how often each report came in truth-or-fake blocks, and its maps from and to the cells."""
-    rows, values = np.nonzero(stack.counts)
-    of_each = stack.counts[rows, values].astype(float)
-    push, pull = _diagonal_and_common(stack.truth[rows, 0], stack.fakes[rows, values], values, stack.fakes.shape[1])
-    return of_each, (lambda cells: push(stack.answers(cells)), lambda odds: pull(odds)[stack.classes])
-
-
-def _of_others(blocks: Sequence[Block]) -> tuple[FloatArray, _Maps]:
-    """Return how often each output of some channels came, and the maps of their matrices side by side."""
-    often, columns = [], []
-    for block in blocks:
-        matrix, _ = block.design()  # of a channel: without an offset
-        seen = np.flatnonzero(block.tally.counts)
-        often.append(block.tally.counts[seen].astype(float))
-        columns.append(matrix[seen].T)
-    return np.concatenate(often), dense_maps(np.concatenate(columns, axis=1))
-
-
-def _side_by_side(parts: Sequence[tuple[FloatArray, _Maps]]) -> ReportLikelihood:
-    """Put the reports of several parts one after another: their log-likelihoods add up."""
-    often = np.concatenate([part for part, _ in parts])
+    parts = list(map(_of_stack, stacks))
+    if others:
+        seen = [np.flatnonzero(block.tally.counts) for block in others]
+        often = [block.tally.counts[own] for block, own in zip(others, seen, strict=True)]
+        # of channels: without an offset
+        columns = [block.design()[0][own].T for block, own in zip(others, seen, strict=True)]
+        parts.append((np.concatenate(often).astype(float), dense_maps(np.concatenate(columns, axis=1))))
+    of_each = np.concatenate([part for part, _ in parts])
     ends = np.cumsum([part.size for part, _ in parts])[:-1]
-    n = float(often.sum())
+    n = float(of_each.sum())
 
     def push(frequencies: FloatArray) -> FloatArray:
         return np.concatenate([pushed(frequencies) for _, (pushed, _) in parts])
@@ -139,7 +122,15 @@ def _side_by_side(parts: Sequence[tuple[FloatArray, _Maps]]) -> ReportLikelihood
         pulled: FloatArray = np.sum([pulled(share) for (_, (_, pulled)), share in shares], axis=0)
         return pulled
 
-    return ReportLikelihood(n, often / n, push, pull)
+    return ReportLikelihood(n, of_each / n, push, pull)
+
+
+def _of_stack(stack: TruthOrFakeStack) -> tuple[FloatArray, _Maps]:
+    """Return how often each report came in truth-or-fake blocks, and its maps from and to the cells."""
+    rows, values = np.nonzero(stack.counts)
+    of_each = stack.counts[rows, values].astype(float)
+    push, pull = _diagonal_and_common(stack.truth[rows, 0], stack.fakes[rows, values], values, stack.fakes.shape[1])
+    return of_each, (lambda cells: push(stack.answers(cells)), lambda odds: pull(odds)[stack.classes])
 
 
 def accelerated_em(reports: ReportLikelihood, cells: int, iterations: int, tolerance: float) -> Fitted:

@@ -20,9 +20,8 @@ import numpy as np
 import pandas as pd
 
 from ldpstats.errors import LdpstatsError, one_line
-from ldpstats.estimation.estimate import Estimate
-from ldpstats.estimation.likelihood import Fitted, expectation_maximization, iterative_bayesian_update, krr_mle
-from ldpstats.estimation.shown_values import (
+from ldpstats.estimation.estimate import (
+    Estimate,
     counted_values,
     picture_of_values,
     refuse_many_tables,
@@ -30,6 +29,7 @@ from ldpstats.estimation.shown_values import (
     reports_in_sentences,
     summary_of_values,
 )
+from ldpstats.estimation.likelihood import Fitted, expectation_maximization, iterative_bayesian_update, krr_mle
 from ldpstats.estimation.simplex import nearest_proper, water_filling
 from ldpstats.noise import Tally
 from ldpstats.numbers.arrays import FloatArray, at_least

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ldpstats import Domain, SampledGroups, Table
 from ldpstats.consistency.marginals import Marginal
 from ldpstats.consistency.reconstruction_methods import joint_blocks, most_likely_even
-from ldpstats.estimation import Fitted
+from ldpstats.estimation.likelihood import Fitted
 
 Array = NDArray[np.float64]
 ABC = Domain({"a": ["x", "y"], "b": [1, 2, 3], "c": [False, True]})
