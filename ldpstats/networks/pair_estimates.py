@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ldpstats.answers.domain import Domain
-from ldpstats.consistency.redrawn import redrawn_estimates
+from ldpstats.consistency.reconstruction_methods import redrawn_estimates
 from ldpstats.errors import NotIdentifiedError
 from ldpstats.estimation.blocks import Block
 from ldpstats.estimation.unbiased_estimates import UnbiasedPooling
