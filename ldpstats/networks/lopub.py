@@ -23,7 +23,7 @@ from ldpstats.inference.engine.families import ProductOfConditionals
 from ldpstats.inference.engine.procedure import Method, asymptotic_test, evidence_of
 from ldpstats.networks.bayesian_network import BayesianNetwork, in_numbers
 from ldpstats.networks.interactions import plug_in_information
-from ldpstats.networks.skeletons import stronger_paths
+from ldpstats.networks.learning import stronger_paths
 from ldpstats.noise import simulation
 from ldpstats.numbers.arrays import FloatArray, are_shares, at_least, real_number, significance
 from ldpstats.numbers.randomness import Rng

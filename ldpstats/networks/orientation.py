@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from ldpstats.errors import LdpstatsError, one_line
-from ldpstats.networks.structure import Edge, EdgeConstraints, Structure
+from ldpstats.networks.structure import Edge, EdgeConstraints, Structure, refuse_directed_cycles
 
 if TYPE_CHECKING:
     from networkx import DiGraph, Graph
@@ -82,17 +82,6 @@ def extension_of(pdag: DiGraph[N]) -> DiGraph[N]:
         directed.remove_edges_from([(sink, one) for one in left.succ[sink]])
         left.remove_node(sink)
     return directed
-
-
-def refuse_directed_cycles(graph: DiGraph[N]) -> None:
-    """Refuse a graph in which some node leads to itself."""
-    from networkx import find_cycle, is_directed_acyclic_graph
-
-    if not is_directed_acyclic_graph(graph):
-        cycle = [str(edge[0]) for edge in find_cycle(graph)]
-        raise LdpstatsError(
-            f"edges that make a cycle: {' → '.join([*cycle, cycle[0]])}", "edges along which no node leads to itself"
-        )
 
 
 def _plain(graph: Any) -> DiGraph[Any]:

@@ -16,10 +16,9 @@ from ldpstats.confidence.confidence_sets import FiellerQuotient
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line, shortened
 from ldpstats.estimation import ASSUMED
 from ldpstats.limits import LARGEST_JOINT, refuse_too_many_cells
-from ldpstats.networks.bayesian_network import BayesianNetwork
+from ldpstats.networks.bayesian_network import BayesianNetwork, joint_probabilities, with_ancestors
 from ldpstats.networks.family_estimates import Family, by_name
 from ldpstats.networks.parameters import MOST_DRAWN, FittedParameters, RowsOfFamily, in_words
-from ldpstats.networks.variable_elimination import joint_probabilities, with_ancestors
 from ldpstats.noise import simulation
 from ldpstats.numbers.arrays import FloatArray, IntArray, are_shares, at_least, refuse_no_covariance, significance
 from ldpstats.numbers.randomness import Rng, generator
