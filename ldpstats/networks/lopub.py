@@ -15,7 +15,7 @@ import pandas as pd
 from ldpstats.answers.domain import Domain
 from ldpstats.consistency.junction_tree import Beliefs, Factor, JunctionTree
 from ldpstats.consistency.marginals import Attributes, Marginal
-from ldpstats.errors import LdpstatsError, ReportError, one_line, shortened
+from ldpstats.errors import LdpstatsError, one_line, shortened
 from ldpstats.estimation import ASSUMED, mixture_em
 from ldpstats.estimation.simplex import nearest_proper
 from ldpstats.inference.effects.cramers_v import mutual_information
@@ -111,15 +111,14 @@ def lopub(
     tree = clique_tree(graph)
     try:
         # answers are crossed only where a group has several attributes, which no clique need have
-        tables = forming(groups=list(dict.fromkeys([*tree.cliques, names[:2]]))).tables(reports)
-    except ReportError:
-        raise
+        cliques = forming(groups=list(dict.fromkeys([*tree.cliques, names[:2]])))
     except LdpstatsError as error:
         raise LdpstatsError(
             f"a dependency graph with too large a clique ({error.came})",
             error.allowed,
             "Join fewer pairs: rule = 'direct', a smaller alpha or a larger phi.",
         ) from error
+    tables = cliques.tables(reports)
     cells = [clique_cells(tables[clique], estimator).reshape(tables[clique].shape) for clique in tree.cliques]
     beliefs = Beliefs(tree, agreeing(tree, cells))
     one, warning = tables[tree.cliques[0]], tuple(pairs.channel_fit().warning)
@@ -250,9 +249,8 @@ def clique_cells(table: Table, estimator: str) -> FloatArray:
         return table.estimated_by("mle").cells.estimate
     if estimator == "published lasso":
         joint = Marginal.of(table)
-        bits = np.concatenate(
-            [np.eye(size)[:, joint.onto((name,))] for name, size in zip(joint.attributes, joint.shape, strict=True)]
-        )
+        sums = [(size, joint.onto((name,))) for name, size in zip(joint.attributes, joint.shape, strict=True)]
+        bits = np.concatenate([np.eye(size)[:, places] for size, places in sums])
         counts = np.concatenate([joint.summed((name,)) for name in joint.attributes])
         # the authors' code minimises ∥·∥² / (2 · bits) + Σ cells, all in respondents
         return _nonnegative_lasso(bits, counts, len(bits) / joint.n)
@@ -366,12 +364,12 @@ def dependency_graph(
             "no two-way tables", "at least one", "Take table.marginal([...]) of wider ones, or collect pairs."
         )
     found = [PairAssociation.of(table) for table in pairs]
+    adjusted = false_discovery_control([one.pvalue for one in found]).tolist()
     graph: Graph[str] = Graph()
-    for table in pairs:
+    for table, one, pvalue in zip(pairs, found, adjusted, strict=True):
         graph.add_nodes_from((name, {"categories": k}) for name, k in zip(table.attributes, table.shape, strict=True))
-    for one, adjusted in zip(found, false_discovery_control([one.pvalue for one in found]).tolist(), strict=True):
-        if one.mi > share**2 / 2 * one.side if rule == "published" else adjusted <= level:
-            graph.add_edge(*one.pair, **asdict(one), adjusted=adjusted)
+        if one.mi > share**2 / 2 * one.side if rule == "published" else pvalue <= level:
+            graph.add_edge(*one.pair, **asdict(one), adjusted=pvalue)
     if rule == "direct":
         corrected = {pair: float(graph.edges[pair]["corrected"]) for pair in graph.edges}
         graph.remove_edges_from({pair for pair, _ in stronger_paths(corrected)})

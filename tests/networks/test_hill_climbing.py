@@ -224,6 +224,7 @@ def test_the_hash_seed_changes_nothing(method: str) -> None:
         f"from ldpstats.networks.{module} import {method}; from ldpstats.networks.pair_evidence import PairEvidence; "
         f"from ldpstats.networks.structure import EdgeConstraints; "
         "asia = network('asia'); tables = SampledGroups(asia.domain, epsilon=2.0, k=3)"
-        f".simulate(asia.sample(100_000, rng=1), rng=1); print({method}(PairEvidence.of(tables), EdgeConstraints(), 0.05))"
+        ".simulate(asia.sample(100_000, rng=1), rng=1); "
+        f"print({method}(PairEvidence.of(tables), EdgeConstraints(), 0.05))"
     )
     assert len(printed_under_hash_seeds(code, range(4))) == 1
