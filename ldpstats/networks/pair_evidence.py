@@ -60,6 +60,7 @@ class IndependenceAt:
     functions: tuple[FloatArray, FloatArray]  # shapes (..., categories, functions)
     inverse: FloatArray  # V⁻¹, shape (..., df, df)
     own: bool
+    pooling: LinearPooling | None = None  # of blocks, whose tallies Monte Carlo ranks
 
     @classmethod
     def of(
@@ -96,19 +97,6 @@ class IndependenceAt:
         statistic: FloatArray = (flat @ self.inverse @ flat.mT)[..., 0, 0]
         return statistic
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class IndependenceRanking:
-    """Wald's statistic of tallies, as Monte Carlo ranks them."""
-
-    statistic: IndependenceAt
-    pooling: LinearPooling
-
-    @property
-    def df(self) -> int:
-        """The degrees of freedom."""
-        return self.statistic.df
-
     def __call__(
         self,
         evidence: Evidence,
@@ -118,8 +106,9 @@ class IndependenceRanking:
         """Measure tallies; there is nothing to fit, and nothing to start `near`."""
         assert near is not None  # drawn tables
         assert isinstance(evidence, BlockEvidence)  # of these blocks
-        statistic = self.statistic.measure(self.pooling.estimate(evidence.counts))
+        assert self.pooling is not None
         at = np.broadcast_to(near, (len(evidence), near.size))
+        statistic = self.measure(self.pooling.estimate(evidence.counts))
         return NullFit(at, at, statistic, np.ones(len(evidence), dtype=np.bool_))
 
 
@@ -170,7 +159,7 @@ def checked_pvalue(pool: Pool, margins: Margins, pvalue: float, tests: int, *, o
     cells, pooling = null.reshape(domain.shape), LinearPooling(blocks)
     wald = IndependenceAt.of((cells.sum(axis=1), cells.sum(axis=0)), pooling.covariance(null), own=own)
     drawn = automatic(evidence, null.size, AmongMany(tests))
-    return drawn.pvalue(IndependenceRanking(wald, pooling), evidence, null)
+    return drawn.pvalue(replace(wald, pooling=pooling), evidence, null)
 
 
 def _by_name(domain: Domain) -> tuple[Domain, IntArray]:
@@ -261,7 +250,7 @@ class PairEvidence:
         """
         from scipy.stats import false_discovery_control
 
-        method: Literal["bh", "by"] = "by" if self.sources.share_respondents else "bh"
+        method: Literal["bh", "by"] = "by" if any(self.sources.common.values()) else "bh"
         found: FloatArray = false_discovery_control(self.pvalue, method=method) if self.pairs else self.pvalue
         return found
 
