@@ -100,7 +100,7 @@ class Mechanism(Saveable, Protocol):
     --------
     >>> from dataclasses import dataclass
     >>> from fractions import Fraction
-    >>> from ldpstats.extend import GRID, Mechanism, MultinomialNoise, TruthOrFake, exp_below, numerator_at_most
+    >>> from ldpstats.extend import GRID, Mechanism, TruthOrFake, exp_below, numerator_at_most
     >>> @dataclass(frozen=True, slots=True)
     ... class Coin(Mechanism):
     ...     k: int
@@ -115,7 +115,7 @@ class Mechanism(Saveable, Protocol):
     ...
     ...     @property
     ...     def noise(self):
-    ...         return MultinomialNoise(TruthOrFake.uniform(self.k, Fraction(self.truth, GRID)))
+    ...         return TruthOrFake.uniform(self.k, Fraction(self.truth, GRID))
     ...
     ...     def likelihood_ratio(self):
     ...         return Fraction(self.truth * (self.k - 1), GRID - self.truth)

@@ -17,7 +17,7 @@ from ldpstats.mechanisms.base import Mechanism, ReportFormat, settled
 from ldpstats.mechanisms.bits import bit_counts, clean_padding, set_bits
 from ldpstats.mechanisms.codes import Codes, most_differing
 from ldpstats.mechanisms.grr import SymbolResponse
-from ldpstats.noise import CohortChannel, MultinomialNoise, RevealedBits
+from ldpstats.noise import CohortChannel, RevealedBits
 from ldpstats.numbers.arrays import BoolArray
 from ldpstats.numbers.grid import GRID, exp_below, numerator_at_least, probability
 from ldpstats.numbers.randomness import Draws
@@ -38,7 +38,7 @@ class CohortAnswers(SymbolResponse):
         return self.codes.width
 
     @property
-    def noise(self) -> MultinomialNoise:
+    def noise(self) -> CohortChannel:
         """Noise model: randomized response in every cohort."""
         return _answers_noise(self)
 
@@ -67,9 +67,9 @@ def answered(
 
 
 @lru_cache(maxsize=4)
-def _answers_noise(mechanism: CohortAnswers) -> MultinomialNoise:
+def _answers_noise(mechanism: CohortAnswers) -> CohortChannel:
     codes = mechanism.codes
-    return MultinomialNoise(CohortChannel(codes.single, codes.width, probability(mechanism.truth)))
+    return CohortChannel(codes.single, codes.width, probability(mechanism.truth))
 
 
 @dataclass(frozen=True)

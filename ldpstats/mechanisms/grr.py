@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms.base import Mechanism
-from ldpstats.noise import MultinomialNoise, TruthOrFake
+from ldpstats.noise import TruthOrFake
 from ldpstats.numbers.grid import GRID, favoured_numerator
 from ldpstats.numbers.randomness import Draws
 
@@ -90,9 +90,9 @@ class GRR(SymbolResponse):
         return self.k
 
     @property
-    def noise(self) -> MultinomialNoise:
+    def noise(self) -> TruthOrFake:
         """Truth or a uniform fake."""
-        return MultinomialNoise(TruthOrFake.uniform(self.k, Fraction(self.truth, GRID)))
+        return TruthOrFake.uniform(self.k, Fraction(self.truth, GRID))
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +128,6 @@ class RR(SymbolResponse):
         SymbolResponse.__post_init__(self)
 
     @property
-    def noise(self) -> MultinomialNoise:
+    def noise(self) -> TruthOrFake:
         """That of GRR."""
         return GRR(self.k, self.epsilon).noise

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ldpstats.mechanisms.base import Mechanism, ReportFormat, settled
 from ldpstats.mechanisms.bits import subset_bits
 from ldpstats.mechanisms.patterns import by_pattern
-from ldpstats.noise import MultinomialNoise, NoiseModel, SupportNoise, TruthOrFake
+from ldpstats.noise import NoiseModel, SupportNoise, TruthOrFake
 from ldpstats.numbers.arrays import BoolArray
 from ldpstats.numbers.grid import GRID, double, exp_below, favoured_numerator, probability
 from ldpstats.numbers.randomness import Draws
@@ -68,7 +68,7 @@ class SS(Mechanism):
         """Noise model: supports of a fixed size; a single value is truth or a uniform fake, as in GRR."""
         holds = Fraction(self._holds_truth, GRID)
         if self._size == 1:
-            return MultinomialNoise(TruthOrFake.uniform(self.k, holds))
+            return TruthOrFake.uniform(self.k, holds)
         return SupportNoise.subset(self.k, double(holds), self._size)
 
     @property

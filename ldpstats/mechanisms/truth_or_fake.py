@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ldpstats.errors import LdpstatsError, shortened
 from ldpstats.mechanisms.base import Mechanism
-from ldpstats.noise import MultinomialNoise, TruthOrFake
+from ldpstats.noise import TruthOrFake
 from ldpstats.numbers.arrays import FloatArray, at_least, positive_epsilon, significance
 from ldpstats.numbers.grid import GRID, exp_below, numerator_at_most, probability
 from ldpstats.numbers.randomness import Draws, Word
@@ -99,9 +99,9 @@ class FakeResponse(Mechanism):
         return self.k
 
     @property
-    def noise(self) -> MultinomialNoise:
+    def noise(self) -> TruthOrFake:
         """Noise model: truth or a fake."""
-        return MultinomialNoise(TruthOrFake(probability(self.truth), tuple(one / GRID for one in self.fake)))
+        return TruthOrFake(probability(self.truth), tuple(one / GRID for one in self.fake))
 
     @property
     def probabilities(self) -> dict[str, int | list[int]]:

@@ -12,8 +12,7 @@ from ldpstats.errors import LdpstatsError
 from ldpstats.limits import refuse_too_large
 from ldpstats.noise.channels import multinomial_covariance, privacy_loss
 from ldpstats.noise.information import Information
-from ldpstats.noise.model import NoiseModel
-from ldpstats.noise.report_total import ReportTotal
+from ldpstats.noise.model import NoiseModel, ReportTotal
 from ldpstats.numbers.arrays import FloatArray, whole_cells
 
 

@@ -15,8 +15,7 @@ from ldpstats.limits import refuse_too_large
 from ldpstats.noise.additive import gls_score
 from ldpstats.noise.channels import multinomial_covariance, proper
 from ldpstats.noise.information import Information
-from ldpstats.noise.model import NoiseModel
-from ldpstats.noise.report_total import ReportTotal
+from ldpstats.noise.model import NoiseModel, ReportTotal
 from ldpstats.numbers.arrays import FloatArray, at_least, whole_cells
 
 _CANCELLED = 1e-12

@@ -13,8 +13,7 @@ from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.limits import refuse_too_large
 from ldpstats.noise.channels import privacy_loss
 from ldpstats.noise.information import Information, information_of, solve_or_shortest
-from ldpstats.noise.model import NoiseModel
-from ldpstats.noise.report_total import ReportTotal
+from ldpstats.noise.model import NoiseModel, ReportTotal
 from ldpstats.noise.subsets import uniform_subset_counts
 from ldpstats.numbers.arrays import BoolArray, FloatArray, as_array, at_least
 

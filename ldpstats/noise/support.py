@@ -12,8 +12,7 @@ from ldpstats.errors import LdpstatsError
 from ldpstats.limits import refuse_too_large
 from ldpstats.noise.channels import privacy_loss
 from ldpstats.noise.information import Information, solve_or_shortest
-from ldpstats.noise.model import NoiseModel
-from ldpstats.noise.report_total import ReportTotal
+from ldpstats.noise.model import NoiseModel, ReportTotal
 from ldpstats.noise.subsets import subset_counts
 from ldpstats.numbers.arrays import FloatArray, whole_cells
 
