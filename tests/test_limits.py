@@ -34,7 +34,7 @@ from ldpstats.noise import (
     SupportNoise,
     TruthOrFake,
 )
-from ldpstats.noise.noisy_counts import DiscreteLaplace
+from ldpstats.noise.additive import DiscreteLaplace
 from ldpstats.numbers.arrays import as_array, at_least, positive_epsilon, real_array, significance
 from ldpstats.saving.envelope import read_json
 

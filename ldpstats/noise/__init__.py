@@ -6,16 +6,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ldpstats.errors import LdpstatsError, one_line
-from ldpstats.noise.additive import AdditiveNoise
+from ldpstats.noise.additive import AdditiveNoise, DiscreteLaplace, NoisyCounts, RoundedGaussian
 from ldpstats.noise.channels import ChannelNoise, CohortChannel, DenseChannel, MultinomialNoise, TruthOrFake
 from ldpstats.noise.hadamard import HadamardRandomizedResponse, HadamardResponse
 from ldpstats.noise.information import Information, shortest, solve_or_shortest
 from ldpstats.noise.model import NoiseModel, ReportTotal
-from ldpstats.noise.noisy_counts import DiscreteLaplace, NoisyCounts, RoundedGaussian
 from ldpstats.noise.pattern_channel import PatternChannel, pattern_channel
 from ldpstats.noise.revealed import RevealedBits
-from ldpstats.noise.summed import SummedSupport
-from ldpstats.noise.support import SupportNoise
+from ldpstats.noise.support import SummedSupport, SupportNoise
 from ldpstats.noise.tally import Tally, simulation
 
 __all__ = [

@@ -157,11 +157,6 @@ class RevealedBits(NoiseModel):
         by_cohort = sent.reshape(*sent.shape[:-1], self.cohorts, self._width)
         return np.stack([by_cohort, self._share - by_cohort], axis=-2).reshape(*sent.shape[:-1], self.outputs)
 
-    def design(self) -> tuple[FloatArray, FloatArray]:
-        """Return ρ (keep - flip) B with both signs, and the offset."""
-        none = self.mean(np.zeros(self.cells))
-        return (self.mean(np.eye(self.cells)) - none).T, none
-
     def report_covariance(self, frequencies: FloatArray) -> FloatArray:
         """Return the covariance matrix of what one report adds to the tally; a dense one."""
         mean, block = self.mean(frequencies), 2 * self._width

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from ldpstats.noise.channels import ChannelNoise
 from ldpstats.noise.model import NoiseModel
-from ldpstats.noise.summed import SummedSupport
-from ldpstats.noise.support import SupportNoise
+from ldpstats.noise.support import SummedSupport, SupportNoise
 from ldpstats.numbers.arrays import FloatArray
 
 ComplexArray: TypeAlias = NDArray[np.complexfloating[Any, Any]]
