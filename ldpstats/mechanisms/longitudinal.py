@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from fractions import Fraction
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from ldpstats.numbers.randomness import Draws
 from ldpstats.privacy import PrivacyStatement, strict_epsilon
 
 
-class Longitudinal(Mechanism, Protocol):
+class Longitudinal(Mechanism):
     """A mechanism for being asked again: what it draws about a value is drawn once, and kept in a `Memo`.
 
     `epsilon` is the level of the permanent answer, which is all that a respondent's reports can ever tell together

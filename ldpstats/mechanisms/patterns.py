@@ -36,12 +36,12 @@ class Patterns(Mechanism):
         """Check nothing: the sender's parameters have been checked."""
 
     @property
-    def k(self) -> int:
+    def k(self) -> int:  # type: ignore[override]  # its sender has it
         """The number of values."""
         return self.sender.k
 
     @property
-    def epsilon(self) -> float:
+    def epsilon(self) -> float:  # type: ignore[override]
         """The privacy level that was asked for."""
         return self.sender.epsilon
 

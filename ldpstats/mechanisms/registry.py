@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from inspect import isabstract
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -104,7 +104,7 @@ def register_mechanism(kind: AnyMechanism) -> AnyMechanism:
     True
     """
     global _registered  # noqa: PLW0603  # the one thing that registering changes
-    derived = isinstance(kind, type) and Mechanism in kind.__mro__
+    derived = isinstance(kind, type) and issubclass(kind, Mechanism)
     if not derived or not hasattr(kind, "__dataclass_params__") or isabstract(kind):
         raise LdpstatsError(
             f"{shortened(kind)} as a mechanism", "a dataclass derived from Mechanism that supplies all abstract members"
@@ -132,9 +132,9 @@ def checked_mechanism(value: object) -> Mechanism:
     ----------
     value : Mechanism
     """
-    if Mechanism not in type(value).__mro__:
+    if not isinstance(value, Mechanism):
         raise LdpstatsError(f"{shortened(value)} as a mechanism", "a mechanism, such as GRR(4, epsilon=1.0)")
-    return cast("Mechanism", value)
+    return value
 
 
 def mechanism(name: str, k: int, epsilon: float, **options: Any) -> Mechanism:

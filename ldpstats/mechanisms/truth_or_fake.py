@@ -65,12 +65,12 @@ class FakeResponse(Mechanism):
         return cls(truth, fake)
 
     @property
-    def k(self) -> int:
+    def k(self) -> int:  # type: ignore[override]  # follows from its fields
         """The number of values."""
         return len(self.fake)
 
     @property
-    def epsilon(self) -> float:
+    def epsilon(self) -> float:  # type: ignore[override]
         """The strict level that the probabilities give."""
         return self.strict_epsilon()
 

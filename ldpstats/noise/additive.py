@@ -1,4 +1,4 @@
-"""Additive noise, independent in every cell: sums of reports that are noisy histograms, and a curator's noisy counts."""
+"""Additive noise, independent in every cell: sums of reports that are noisy histograms, a curator's noisy counts."""
 
 from __future__ import annotations
 
