@@ -28,10 +28,9 @@ from numpy.typing import NDArray
 
 from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms.base import Mechanism
-from ldpstats.mechanisms.changing import IndependentPart, changing_ratio
 from ldpstats.mechanisms.grr import GRR
 from ldpstats.mechanisms.local_hashing import BLH, LH, LocalHashing, best_symbols
-from ldpstats.mechanisms.longitudinal import Longitudinal
+from ldpstats.mechanisms.longitudinal import IndependentPart, Longitudinal, changing_ratio
 from ldpstats.mechanisms.unary import OUE, SUE, UE, UnaryEncoding
 from ldpstats.noise import SupportNoise, TruthOrFake
 from ldpstats.numbers.arrays import positive_epsilon

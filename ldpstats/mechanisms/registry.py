@@ -13,16 +13,14 @@ import pandas as pd
 from ldpstats.errors import LdpstatsError, one_line, shortened
 from ldpstats.limits import MOST_CELLS
 from ldpstats.mechanisms.base import Mechanism
-from ldpstats.mechanisms.closed_alphabet import ORAPPOR, ORR
+from ldpstats.mechanisms.cohorts import ORAPPOR, ORR, RAPPOR
 from ldpstats.mechanisms.dbitflip import DBitFlip, DBitFlipPM
 from ldpstats.mechanisms.grr import GRR, RR
 from ldpstats.mechanisms.hadamard_response import HR, HRR
 from ldpstats.mechanisms.histogram import SHE
 from ldpstats.mechanisms.local_hashing import BLH, LH, OLH
 from ldpstats.mechanisms.longitudinal_rounds import LBLH, LGRR, LOLH, LOSUE, LOUE, LSOUE, LSUE, LUE
-from ldpstats.mechanisms.random_projection import SHist
-from ldpstats.mechanisms.rappor import RAPPOR
-from ldpstats.mechanisms.sketch import CMS, HCMS
+from ldpstats.mechanisms.sketch import CMS, HCMS, SHist
 from ldpstats.mechanisms.ss import SS
 from ldpstats.mechanisms.unary import OUE, SUE, THE, UE, OneHotCMS
 from ldpstats.numbers.arrays import at_least, positive_epsilon

@@ -29,7 +29,7 @@ from ldpstats.errors import LdpstatsError
 from ldpstats.inference import AmongMany
 from ldpstats.io.repeated_tokens import RepeatedTokens
 from ldpstats.mechanisms import REGISTRY, Mechanism, mechanism
-from ldpstats.mechanisms.truth_or_fake import FakeResponse, fake_numerators
+from ldpstats.mechanisms.grr import FakeResponse, fake_numerators
 from ldpstats.networks import fit_parameters
 from ldpstats.networks.lopub import lopub
 from ldpstats.protocols.repeated_rows import Copy, RepeatedRows

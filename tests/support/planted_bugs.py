@@ -42,8 +42,7 @@ from ldpstats.mechanisms import (
     Reports,
     SHist,
 )
-from ldpstats.mechanisms.codes import Codes
-from ldpstats.mechanisms.cohorts import flip_numerator
+from ldpstats.mechanisms.cohorts import Codes, flip_numerator
 from ldpstats.mechanisms.longitudinal_rounds import ResponseTwice
 from ldpstats.mechanisms.patterns import Patterns
 from ldpstats.noise import (
