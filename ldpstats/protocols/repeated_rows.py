@@ -219,13 +219,12 @@ def largest_probability(wire: Any) -> float | None:
     if isinstance(wire, CrossedAnswers):
         parts = [largest_probability(one.mechanism) for one in wire.asked]
         return None if None in parts else math.prod(one for one in parts if one is not None)
-    kinds = type(wire).__mro__
-    if Mechanism not in kinds or wire.longitudinal:
+    if not isinstance(wire, Mechanism) or wire.longitudinal:
         return None
     if wire.hash_symbols is not None:
         # two words of a function that is drawn anew
         return 2.0**-_BITS
-    if UnaryEncoding in kinds:
+    if isinstance(wire, UnaryEncoding):
         own, other = wire.noise.p, wire.noise.q
         return float(max(own, 1 - own) * max(other, 1 - other) ** (wire.k - 1))
     return _largest_output(wire.noise)
