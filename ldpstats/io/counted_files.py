@@ -444,7 +444,9 @@ def _unnamed(source: Source, chunk: Chunk, bad: Collection[int]) -> int:
     """Return how many counted messages of clients have no token, so that nothing shows repeated ones."""
     if not isinstance(source, MessageSource):
         return 0
-    named = () if chunk.tokens is None else chunk.places[chunk.tokens.ends > chunk.tokens.starts].tolist()
+    named: list[int] = []
+    if chunk.tokens is not None and chunk.places is not None:
+        named = chunk.places[chunk.tokens.ends > chunk.tokens.starts].tolist()
     return chunk.n - len({*named, *bad})
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -197,21 +196,32 @@ class ParquetSource(Source):
             first += len(table)
 
     def _chunk(self, layout: Layout, table: pa.Table, first: int, end: int) -> Chunk:
+        from ldpstats.numbers import kernels
+
         rows, column = table["row"].to_numpy(), table["report"]
-        blocks = table["block"].to_numpy().astype(np.int64) if layout.blocks else None
-        reports = _array(column.chunk(0)) if column.num_chunks else layout.column(0)
-        sent, places, bad = SentRows(self.identity or "", rows, reports, None, self.header.simulated, blocks), None, {}
-        if isinstance(reports, Ragged):
-            sent, places, bad = _of_known_lengths(layout, sent, reports)
-        tokens = _ragged(table["token"].chunk(0)) if self.tokens and len(table) else None
-        if tokens is not None and places is not None:
-            tokens = tokens.taken(places)
+        found = _array(column.chunk(0)) if column.num_chunks else layout.column(0)
+        bad: dict[int, Reason] = {}
+        fine: Any = slice(None)
+        if isinstance(found, Ragged):
+            bad, lengths = unknown_rows(rows, layout.rows), found.ends - found.starts
+            widths = layout.widths[np.minimum(rows, len(layout.rows) - 1)]
+            for place in np.flatnonzero(lengths != widths).tolist():
+                reason = Reason(f"a report of {lengths[place]} bytes", f"one of {widths[place]} bytes")
+                bad.setdefault(place, reason)
+            fine = np.delete(np.arange(len(rows)), list(bad))
+            reports = layout.column(len(fine))
+            kernels.copy_pieces(found.data, found.starts[fine], found.ends[fine], reports)
+        else:
+            reports = found
+        blocks = table["block"].to_numpy()[fine].astype(np.int64) if layout.blocks else None
+        sent = SentRows(self.header.collection, rows[fine], reports, None, self.header.simulated, blocks)
+        tokens = _ragged(table["token"].chunk(0)).taken(fine) if self.tokens and len(table) else None
 
         def content(place: int) -> str:
             row = table.slice(place, 1).to_pylist()[0]
             return json.dumps(row, default=lambda raw: raw.hex(), ensure_ascii=False)
 
-        return Chunk(first, len(table), end, sent, places, bad, content, tokens)
+        return Chunk(first, len(table), end, sent, fine if bad else None, bad, content, tokens)
 
     def _refuse_large(self, group: int) -> None:
         """Refuse a row group that would take more memory than ours do, before it is unpacked."""
@@ -223,23 +233,6 @@ class ParquetSource(Source):
             )
         if size > LARGEST_GROUP:
             raise ValueError(f"its row group {group} takes up to {size:,} bytes, and not up to {LARGEST_GROUP:,}")
-
-
-def _of_known_lengths(
-    layout: Layout, sent: SentRows, reports: Ragged
-) -> tuple[SentRows, NDArray[np.int64] | None, dict[int, Reason]]:
-    """Return the rows whose reports have the length that their row says, their places, and why others are refused."""
-    from ldpstats.numbers import kernels
-
-    bad, lengths = unknown_rows(sent.rows, layout.rows), reports.ends - reports.starts
-    widths = layout.widths[np.minimum(sent.rows, len(layout.rows) - 1)]
-    for place in np.flatnonzero(lengths != widths).tolist():
-        wanted = f"one of {widths[place]} bytes"
-        bad.setdefault(place, Reason(f"a report of {lengths[place]} bytes", wanted))
-    fine = np.delete(np.arange(len(sent)), list(bad))
-    column = layout.column(len(fine))
-    kernels.copy_pieces(reports.data, reports.starts[fine], reports.ends[fine], column)
-    return replace(sent.taken(fine), reports=column), fine if bad else None, bad
 
 
 def _arrow() -> Any:

@@ -83,7 +83,7 @@ class RowCounts:
             self._simulated += np.bincount(rows.rows[rows.simulated], minlength=len(self._rows))
         elif rows.simulated:
             self._simulated += of_rows
-        return of_rows.tolist()
+        return [*of_rows.tolist()]
 
     def _others_counted(self, rows: SentRows) -> list[int] | None:
         """Count reports row by row of the protocol; None if one is impossible."""

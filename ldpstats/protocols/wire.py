@@ -142,12 +142,12 @@ def _bytes_at_once(values: Sequence[Any] | NDArray[Any], form: ReportFormat) -> 
 def parsed_report(value: object, form: ReportFormat) -> NDArray[Any] | Reason:
     """Return one report, a number or a text of digits or of bytes, as an array; or why it is none."""
     size, most = report_size(form), int(np.iinfo(form.dtype).max)
-    plain = value.item() if isinstance(value, np.generic) else value
+    plain: Any = value.item() if isinstance(value, np.generic) else value
     if form.width is None:
         # no number is longer, and Python takes long for long ones
         known = type(plain) is int or (isinstance(plain, str) and len(plain) <= _DIGITS and _WHOLE.fullmatch(plain))
-        if known and 0 <= int(plain) <= most:  # type: ignore[call-overload]  # a number, or the digits of one
-            return np.array(int(plain), dtype=form.dtype)  # type: ignore[call-overload]
+        if known and 0 <= int(plain) <= most:
+            return np.array(int(plain), dtype=form.dtype)
     elif isinstance(plain, str):
         digits = plain.removeprefix(_LETTER)
         if len(digits) == 2 * size and set(digits) <= set("0123456789abcdef"):
