@@ -30,8 +30,9 @@ from ldpstats.presentation import Summary, progress
 from ldpstats.privacy import PrivacyStatement, strict_epsilon, worst_ratio
 from ldpstats.protocols import PROTOCOLS, LocalProtocol, Protocol
 from ldpstats.protocols.contract import missing
-from ldpstats.protocols.framed import sent_of_frame
+from ldpstats.protocols.counting import Layout
 from ldpstats.protocols.groups import label
+from ldpstats.protocols.row_frames import rows_of_frame
 from ldpstats.saving.envelope import sealed
 from ldpstats.tables import TableSet
 from ldpstats.tables.parts import Parts
@@ -424,7 +425,7 @@ def rows_count_chunk_by_chunk(make: Make) -> None:
     """Rows counted in chunks, here and elsewhere, saved in between and added, make the tables of all of them."""
     protocol = make(TINY, LEVEL)
     rows = protocol.reports(people(protocol, 24), rng=3)
-    ((_, sent, _),) = sent_of_frame(rows, protocol.sent_rows)
+    ((_, sent, *_),) = rows_of_frame(rows, protocol.fingerprint(), Layout(protocol.sent_rows))
     first, second, third = (sent.taken(np.arange(len(sent)) % 3 == rest) for rest in range(3))
     here, elsewhere = protocol.counting(), protocol.counting()
     here.take(first)
