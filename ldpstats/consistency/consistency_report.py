@@ -19,7 +19,7 @@ from ldpstats.estimation import ASSUMED, pvalue_in_words
 from ldpstats.identification.bounds import LEVEL
 from ldpstats.noise import simulation
 from ldpstats.numbers.arrays import FloatArray, at_least, real_array
-from ldpstats.pictures.intervals import BeforeAfter
+from ldpstats.pictures.intervals import Intervals
 from ldpstats.presentation import Result, Summary, panel_of_facts, panel_of_figures
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.saving.hints import Amount, Count, Share
@@ -229,7 +229,7 @@ class ConsistencyReport(Result):
         yield ASSUMED
         yield from self.warning
 
-    def picture(self) -> BeforeAfter:
+    def picture(self) -> Intervals:
         """Return what tables said of the proportion of each category before, and what all say after.
 
         Of more than 30 categories those are drawn about which tables were the furthest apart.
@@ -240,13 +240,18 @@ class ConsistencyReport(Result):
         names = [spread.index[place] for place in drawn]
         groups = [lines.get_group(name) for name in names]
         some = f"the {_DRAWN} of {len(spread)} categories about which tables were the furthest apart"
-        return BeforeAfter(
+        nothing = (np.nan,) * len(names)
+        return Intervals(
             f"Consistency of {len(self.tables)} tables{simulation(self.simulated, self.n)}",
             (*([some] if len(spread) > _DRAWN else []), *self.warning),
             tuple(f"{attribute}: {category}" for attribute, category in names),
-            tuple(tuple(group["before"]) for group in groups),
             tuple(float(group["after"].mean()) for group in groups),
+            nothing,
+            nothing,
             "proportion, by each table that tells it",
+            others=tuple(tuple(group["before"]) for group in groups),
+            kind="reported",
+            words=("before", "after"),
         )
 
 

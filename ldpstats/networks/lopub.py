@@ -27,8 +27,7 @@ from ldpstats.networks.learning import stronger_paths
 from ldpstats.noise import simulation
 from ldpstats.numbers.arrays import FloatArray, are_shares, at_least, real_number, significance
 from ldpstats.numbers.randomness import Rng
-from ldpstats.pictures.graph import DrawnEdge, NetworkGraph
-from ldpstats.pictures.layered import outward
+from ldpstats.pictures.graph import DrawnEdge, NetworkGraph, outward
 from ldpstats.presentation import Result, Summary, plain_values, summary_of_facts
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.protocols import PerAttribute

@@ -72,8 +72,8 @@ def test_margins_hold_what_every_table_says_of_every_category():
 def test_the_picture_shows_every_category_before_and_after():
     picture = report().picture()
     assert len(picture.labels) == sum(DOMAIN.shape)
-    assert {len(values) for values in picture.before} == {2}
-    sums = pd.Series(picture.after).groupby([label.split(":")[0] for label in picture.labels]).sum()
+    assert {len(values) for values in picture.others} == {2}
+    sums = pd.Series(picture.estimates).groupby([label.split(":")[0] for label in picture.labels]).sum()
     assert sums.tolist() == pytest.approx([1.0, 1.0, 1.0])
     assert picture.title == "Consistency of 3 tables (simulated)"
 

@@ -20,7 +20,7 @@ from ldpstats.inference.hypothesis_tests.adjustment import adjusted_pvalues
 from ldpstats.inference.hypothesis_tests.homogeneity import homogeneity_test
 from ldpstats.noise import Tally, simulation
 from ldpstats.numbers.arrays import FloatArray, at_least, probability, unweighted
-from ldpstats.pictures.intervals import Ranking
+from ldpstats.pictures.intervals import Intervals
 from ldpstats.presentation import Picture, Result, Summary, plain_values, progress, summary_of_figures
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.saving.hints import Count, Share
@@ -208,12 +208,16 @@ class CollectorComparison(Result):
         """Return what `plot` draws: how much speaks against every collector."""
         strength = {name: _strength(self.worst(name)) for name in self.names}
         names = sorted(strength, key=lambda name: -strength[name])[:_MOST_ROWS]
-        return Ranking(
+        nothing = (math.nan,) * len(names)
+        return Intervals(
             "How much speaks for a difference between a collector and the others",
             (f"{self.n:,} reports{simulation(self.simulated, self.n)}", f"level {LEVEL:g}: {-math.log10(LEVEL):g}"),
             tuple(names),
             tuple(strength[name] for name in names),
+            nothing,
+            nothing,
             "-log10 of its smallest adjusted p-value",
+            ranked=True,
         )
 
     def summary(self) -> Summary:

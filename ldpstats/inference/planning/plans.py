@@ -34,7 +34,7 @@ from ldpstats.inference.planning.design import (
 )
 from ldpstats.mechanisms import GRID_LEVEL, mechanism as named_mechanism, recommend
 from ldpstats.numbers.arrays import at_least, positive_epsilon, significance, unweighted
-from ldpstats.pictures.intervals import Ranking
+from ldpstats.pictures.intervals import Intervals
 from ldpstats.presentation import Result, Summary, summary_of_figures
 from ldpstats.protocols import SampledGroups
 from ldpstats.protocols.groups import Group, NamedGroups, groups_of, named_groups
@@ -188,18 +188,22 @@ class Plan(Result):
         """Return a row per mechanism, the best first."""
         return self.table.copy()
 
-    def picture(self) -> Ranking:
+    def picture(self) -> Intervals:
         """Return what every mechanism needs, or finds, beside the others."""
         words = {"n": "respondents needed", "epsilon": "strict epsilon needed, of every respondent", "power": "power"}
         known = {"n": "{:,} respondents", "epsilon": "strict epsilon = {:.4g} per respondent"}
         fixed = [words.format(self.best[what]) for what, words in known.items() if what != self.found]
         aimed = [] if self.found == "power" else [f"power {self.power:g}"]
-        return Ranking(
+        nothing = (math.nan,) * len(self.table)
+        return Intervals(
             f"Plan to find {self.wanted}",
             (", ".join([*aimed, f"level {self.alpha:g}", *fixed]), self._assumed),
             tuple(str(name) for name in self.table["mechanism"]),
             tuple(map(float, self.table[self.found])),
+            nothing,
+            nothing,
             words[self.found],
+            ranked=True,
             logarithmic=self.found != "power",
         )
 
