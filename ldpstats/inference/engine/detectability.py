@@ -303,12 +303,6 @@ def report_information(noise: NoiseModel, margins: Sequence[FloatArray], tested:
     return found
 
 
-def information_along(noise: NoiseModel, null: FloatArray, departure: FloatArray, tangents: FloatArray) -> FloatArray:
-    """Return what one report tells about one departure from null frequencies, which may move along their tangents."""
-    found: FloatArray = _efficient(_of_a_report(noise, null), departure[:, None], tangents)[0, 0]
-    return found
-
-
 def even_information(noise: NoiseModel, margins: Sequence[FloatArray]) -> float | None:
     """Return what one report tells about any contrast of equally frequent cells; None where contrasts differ.
 

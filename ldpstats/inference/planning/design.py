@@ -21,14 +21,12 @@ from ldpstats.inference.engine.detectability import (
     TestedAxes,
     degrees_of_freedom,
     even_information,
-    information_along,
     principal_information,
-    product_of,
     report_information,
 )
 from ldpstats.inference.engine.evidence import BlockEvidence
-from ldpstats.inference.engine.families import ProductOfConditionals
-from ldpstats.inference.engine.null_model import proper_frequencies
+from ldpstats.inference.engine.families import LinearSubspace, ProductOfConditionals
+from ldpstats.inference.engine.null_model import NullModel, proper_frequencies
 from ldpstats.inference.engine.procedure import noncentrality_of
 from ldpstats.mechanisms import Mechanism, best_name, mechanism as named_mechanism
 from ldpstats.noise import NoiseModel, Tally
@@ -179,10 +177,9 @@ class PlannedTest:
         )
 
     def _along(self, expected: FloatArray, noise: NoiseModel) -> FloatArray:
+        model: NullModel = ProductOfConditionals.independent(self.shape)
         if len(self.shape) == 1:
-            null = product_of(self.margins)
-            return information_along(noise, null, expected - null, np.empty((null.size, 0)))
-        model = ProductOfConditionals.independent(self.shape)
+            model = LinearSubspace(self.margins[0], np.zeros((expected.size, 0)))
         if self.tested is not None:
             first, second = self.tested
             others = tuple(axis for axis in range(len(self.shape)) if axis not in self.tested)
