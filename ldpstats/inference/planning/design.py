@@ -17,7 +17,7 @@ from ldpstats.answers.questions import Question
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, shortened
 from ldpstats.estimation.blocks import Block
 from ldpstats.inference.engine.detectability import (
-    Detectability,
+    NoncentralityProfile,
     TestedAxes,
     degrees_of_freedom,
     even_information,
@@ -159,22 +159,25 @@ class PlannedTest:
         between = "" if self.tested is None else " between two attributes given the others"
         return f"a dependence of {self.how_large}{between} in a {'x'.join(map(str, self.shape))} table"
 
-    def seen_through(self, noise: NoiseModel) -> Detectability:
+    def seen_through(self, noise: NoiseModel) -> NoncentralityProfile:
         """Return what one report through this noise adds to the noncentrality of the test."""
         even = None if self.expected is not None else even_information(noise, self.margins)
         if even is not None:
-            return Detectability.evenly(even, self.shape, self.tested)
+            # every departure is seen alike, with this information in equally frequent cells
+            cells, sides = math.prod(self.shape), [self.shape[axis] for axis in self.tested or ()]
+            df = cells - 1 - (sum(side - 1 for side in self.shape) if len(self.shape) > 1 else 0)
+            if sides:
+                df = cells // math.prod(sides) * math.prod(side - 1 for side in sides)
+            return NoncentralityProfile(df, np.array([even / cells]))
         df = degrees_of_freedom(noise, self.shape, self.tested)
         if df == 0:
             raise NotIdentifiedError(
                 "reports that tell nothing about the hypothesis", "a mechanism that tells more than the margins"
             )
         if self.expected is not None:
-            return Detectability(df, self._along(self.expected, noise))
+            return NoncentralityProfile(df, self._along(self.expected, noise))
         principal = principal_information(report_information(noise, self.margins, self.tested))
-        return (
-            Detectability(df, principal[:1]) if self.direction == "least" else Detectability.of_principal(principal, df)
-        )
+        return NoncentralityProfile(df, principal[:1] if self.direction == "least" else principal)
 
     def _along(self, expected: FloatArray, noise: NoiseModel) -> FloatArray:
         model: NullModel = ProductOfConditionals.independent(self.shape)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from ldpstats.answers.columns import refuse_other_columns
 from ldpstats.answers.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line, shortened
-from ldpstats.inference.engine.detectability import Detectability
+from ldpstats.inference.engine.detectability import NoncentralityProfile
 from ldpstats.inference.planning.design import (
     USUAL_POWER,
     Direction,
@@ -429,12 +429,12 @@ class _Goal:
     def powers(self, name: str, epsilon: float, n: int) -> list[float]:
         """Return the power of every test, when the groups are asked equally often."""
         each, alpha = n // self.groups, self.alpha / self.tests
-        return [float(seen.power(each, size, alpha)) for seen, size in self._tests(name, epsilon)]
+        return [float(seen.powers(each, size, alpha)) for seen, size in self._tests(name, epsilon)]
 
     def respondents(self, name: str, epsilon: float, power: float) -> int:
         """Return how many must be asked in all: as many in every group as the most demanding one needs."""
         alpha = self.alpha / self.tests
-        return self.groups * max(seen.respondents(power, size, alpha) for seen, size in self._tests(name, epsilon))
+        return self.groups * max(seen.reports_needed(size, power, alpha) for seen, size in self._tests(name, epsilon))
 
     def epsilon(self, name: str, n: int, power: float) -> float:
         """Return the least level that is enough, by bisection for the hardest test; infinity if none is."""
@@ -472,7 +472,7 @@ class _Goal:
             "bits per report": max(kind.report_bits for kind in kinds),
         }
 
-    def _tests(self, name: str, epsilon: float) -> list[tuple[Detectability, float]]:
+    def _tests(self, name: str, epsilon: float) -> list[tuple[NoncentralityProfile, float]]:
         noises = (noise_of(name, math.prod(one.shape), epsilon) for one in self.planned)
         return [(one.seen_through(noise), float(one.cohens_w)) for one, noise in zip(self.planned, noises, strict=True)]
 

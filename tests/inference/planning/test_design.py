@@ -14,7 +14,7 @@ from ldpstats.answers.questions import Question
 from ldpstats.datasets import network
 from ldpstats.estimation.blocks import Block
 from ldpstats.inference.engine.detectability import (
-    Detectability,
+    NoncentralityProfile,
     degrees_of_freedom,
     departures,
     deviations,
@@ -90,7 +90,7 @@ def test_a_report_tells_what_the_engine_says_of_many(
         [Block(Question(tuple("abcd"[: len(shape)]), shape, tuple(range(null.size))), tally)]
     )
     information = information_beyond(model_of(shape, tested), evidence, null) / n
-    expected = Detectability.of_principal(principal_information(information), found.df)
+    expected = NoncentralityProfile(found.df, principal_information(information))
     assert np.allclose(np.sort(found.seen), np.sort(expected.seen), rtol=1e-6)
     first, second = (shape[axis] for axis in tested)
     assert found.df == (first - 1) * (second - 1) * null.size // (first * second)
@@ -105,7 +105,7 @@ def test_equally_frequent_categories_need_no_matrix(kind: type[ldp.GRR]) -> None
     for tested in (None, (0, 1), (1, 2)):
         short, long = (PlannedTest(margins, tested=tested).seen_through(noise) for margins in (even, nearly))
         assert short.df == long.df == degrees_of_freedom(noise, shape, tested)
-        assert short.power(3000, 0.2, 0.05) == pytest.approx(long.power(3000, 0.2, 0.05), abs=1e-6)
+        assert short.powers(3000, 0.2, 0.05) == pytest.approx(long.powers(3000, 0.2, 0.05), abs=1e-6)
 
 
 def test_the_pair_that_is_tested_may_come_in_any_order() -> None:

@@ -12,7 +12,7 @@ from statsmodels.stats.power import GofChisquarePower
 from support.two_way_tables import MARGINS, Frequencies, open_answers, share_rejected, some_table
 
 import ldpstats as ldp
-from ldpstats.inference.engine.detectability import Detectability, departures, product_of
+from ldpstats.inference.engine.detectability import NoncentralityProfile, departures, product_of
 from ldpstats.inference.engine.families import ProductOfConditionals
 from ldpstats.inference.planning.sizing import power, sample_size
 from ldpstats.mechanisms import REGISTRY
@@ -215,8 +215,10 @@ class TestBehaviour:
         assert found == pytest.approx(ncx2.sf(chi2.isf(0.05, 3), 3, 400 * distance), abs=1e-9)
 
     def test_averaging_is_over_directions_and_not_over_noncentralities(self) -> None:
-        found = Detectability(2, np.array([0.0, 2.0])).power(10, 0.5, 0.05)
-        assert found == pytest.approx((0.05 + ncx2.sf(chi2.isf(0.05, 2), 2, 5.0)) / 2, abs=1e-9)
+        profile = NoncentralityProfile(2, np.array([0.0, 2.0]))
+        expected = [ncx2.sf(chi2.isf(0.05, 2), 2, 10 * 0.25 * seen) for seen in profile.seen]
+        assert profile.powers(10, 0.5, 0.05) == pytest.approx(np.mean(expected), abs=1e-9)
+        assert profile.seen.mean() == pytest.approx(1, abs=0.2), "half of a random direction lies along either axis"
 
 
 def test_support_noise_of_ones_own_can_be_planned_with() -> None:
