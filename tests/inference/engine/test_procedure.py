@@ -101,14 +101,6 @@ def test_without_noise_walds_statistic_is_the_classical_one(name: str, mechanism
     assert result.statistic == pytest.approx(classical(counts), rel=1e-6)
 
 
-@pytest.mark.parametrize(("method", "classical"), [("wald", "pearson"), ("lr", "log-likelihood")])
-def test_without_noise_homogeneity_is_classical(method: str, classical: str) -> None:
-    tables = {name: seen(row) for name, row in zip("xyz", GROUPS, strict=True)}
-    known = chi2_contingency(GROUPS, correction=False, lambda_=classical)
-    result = ldp.homogeneity_test(tables, method=method, pvalue="asymptotic")
-    assert (result.statistic, result.df) == (pytest.approx(known.statistic, rel=1e-8), known.dof)
-
-
 def test_without_noise_the_likelihood_ratio_of_a_trend_is_a_difference_of_deviances() -> None:
     known = [poisson(VISION, formula).deviance for formula in ("C(a) + C(b)", "C(a) + C(b) + a:b")]
     result = ldp.trend_test(seen(VISION), method="lr", pvalue="asymptotic")
