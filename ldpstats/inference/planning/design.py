@@ -239,15 +239,12 @@ def is_shape(value: object) -> bool:
 
 def shape_of(shape: object) -> Shape:
     """Check a shape: a tuple of sides, each of at least two categories."""
-    if not isinstance(shape, str) and not is_shape(shape) and np.size(np.asarray(shape, dtype=object)):
+    known = isinstance(shape, str) or is_shape(shape) or not np.size(np.asarray(shape, dtype=object))
+    if isinstance(shape, Domain) or not known:
         raise LdpstatsError(
-            f"{shortened(shape)} in the place of a shape",
-            "the numbers of categories, such as (2, 3)",
-            "It comes second.",
-        )
-    if isinstance(shape, Domain):
-        raise LdpstatsError(
-            "a domain in the place of a shape", "one table's shape", "`plan` takes all pairs of a domain."
+            f"{'a domain' if isinstance(shape, Domain) else shortened(shape)} in the place of a shape",
+            "the numbers of categories of one table, such as (2, 3)",
+            "It comes second; only `plan` takes all pairs of a domain.",
         )
     sides = shape if isinstance(shape, (tuple, list, np.ndarray)) else (shape,)
     if not len(sides):

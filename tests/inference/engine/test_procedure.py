@@ -25,7 +25,7 @@ from ldpstats.inference.engine.families import LinearSubspace, LogLinear, Produc
 from ldpstats.inference.engine.null_model import NullModel
 from ldpstats.inference.engine.procedure import WORDS
 from ldpstats.inference.engine.statistics import Statistic, WaldStatistic
-from ldpstats.inference.hypothesis_tests.homogeneity import HomogeneityStatistic, HomogeneityWald
+from ldpstats.inference.hypothesis_tests.homogeneity import HomogeneityStatistic, HomogeneityWald, any_frequencies
 from ldpstats.inference.hypothesis_tests.log_linear import LinearByLinear
 
 METHODS = ("auto", "score", "gls", "lr", "wald")
@@ -146,9 +146,9 @@ def test_the_levels_of_trend_and_homogeneity_hold_through_noise(mechanism: str, 
     trend = LinearByLinear((2, 3), np.array([-0.5, 0.5]), np.array([-1.0, 0, 1]))
     rejected(trend.statistic(method, alone[0]), alone[0], null)
     homogeneous = (
-        HomogeneityWald(together, 6)
+        HomogeneityWald(together, any_frequencies(together, 6))
         if method == "wald"
-        else HomogeneityStatistic(together, 6, likelihood=method == "lr")
+        else HomogeneityStatistic(together, any_frequencies(together, 6), likelihood=method == "lr")
     )
     assert homogeneous.df == 10
     rejected(homogeneous, together, null, 500)
