@@ -94,15 +94,14 @@ class AgreeingFit:
         """Covariance of each fitted table: its own errors enter directly, those of all through what is pooled."""
         size = len(self._inverse)
         parts = [
-            Contribution(own.places, information @ own.sums @ one.sums)
-            for one, own, information in zip(self._marginals, self._shared, self._information, strict=True)
+            Contribution(own.places, information @ own.sums)
+            for own, information in zip(self._shared, self._information, strict=True)
         ]
         cross = self.stacked.with_sum(parts, size)
         pooled = self._inverse @ sum_at(parts, cross, size) @ self._inverse
         found = []
         for place, (own, gain, with_sum) in enumerate(zip(self._shared, self._gains, cross, strict=True)):
             block, direct = np.ix_(own.places, own.places), np.eye(len(gain)) - gain @ own.sums
-            direct = direct @ self._marginals[place].sums
             across = direct @ with_sum @ self._inverse[:, own.places] @ gain.T
             alone = direct @ self.stacked.covariance(place) @ direct.T
             covariance = alone + across + across.T + gain @ pooled[block] @ gain.T
@@ -133,8 +132,7 @@ class AgreeingFit:
             if place not in members:
                 covariances[place] += gain @ (all_most - all_alone)[block] @ gain.T
                 continue
-            direct = (np.eye(len(gain)) - gain @ own.sums) @ self._marginals[place].sums
-            direct = direct + gain @ influence[place][own.places]
+            direct = np.eye(len(gain)) - gain @ own.sums + gain @ influence[place][own.places]
             own_error = direct @ members[place] @ direct.T
             others = gain @ (all_most - most[place])[block] @ gain.T
             weight = shares([float(np.trace(own_error)), float(np.trace(others))])
@@ -290,7 +288,7 @@ def _of_dependent(
                 matrix[row] = sums[place] if table == second else -sums[place]
         rows = np.flatnonzero(matrix.any(axis=1))
         error += matrix @ one.estimate
-        parts.append(Contribution(rows, matrix[rows] @ one.sums))
+        parts.append(Contribution(rows, matrix[rows]))
     # where the same reports tell what tables share, no difference varies but by rounding
     inverse, rank = _inverse(joint.covariance_of(parts, size), max(float(np.trace(one.covariance)) for one, _ in told))
     return float(error @ inverse @ error), rank

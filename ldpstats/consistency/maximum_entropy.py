@@ -262,13 +262,11 @@ def affordable_tree(
     return tree if sum(math.prod(sizes[name] - 1 for name in part) for part in parts) <= MOST_TERMS else None
 
 
-def sizes_of(marginals: Sequence[Marginal]) -> Mapping[str, int]:
+def sizes_of(marginals: Iterable[Marginal]) -> Mapping[str, int]:
     """Number of categories of every attribute, on which the marginals must agree."""
     sizes: dict[str, int] = {}
     for one in marginals:
         for name, size in zip(one.attributes, one.shape, strict=True):
             if sizes.setdefault(name, size) != size:
                 raise LdpstatsError(f"marginals with {sizes[name]} and {size} categories of {name!r}", "one number")
-    if not sizes:
-        raise LdpstatsError("no marginals", "at least one")
     return sizes

@@ -18,6 +18,7 @@ from ldpstats.consistency.maximum_entropy import (
     MaximumEntropy,
     fit_maximum_entropy,
     minimum,
+    sizes_of,
 )
 from ldpstats.noise import solve_or_shortest
 from ldpstats.numbers.arrays import BoolArray, FloatArray, IntArray, refuse_no_covariance
@@ -322,8 +323,7 @@ class ProfileLimits:
     @classmethod
     def of(cls, marginals: Sequence[Marginal], attributes: Attributes) -> ProfileLimits:
         """Limits of the cells of a table of some attributes, by the model that is fitted to marginals."""
-        sizes = {name: side for one in marginals for name, side in zip(one.attributes, one.shape, strict=True)}
-        cells = math.prod(sizes[name] for name in attributes)
+        cells = math.prod(sizes_of(marginals)[name] for name in attributes)
         return cls(ProfileLikelihood(tuple(marginals), attributes), np.arange(cells), cells)
 
     @property
