@@ -334,11 +334,6 @@ def mixture_em(
     """
     matrix = as_array(likelihoods, "likelihoods").astype(float)
     often = np.ones(len(matrix)) if weights is None else _nonnegative(weights, "weights")
-    if matrix.ndim != 2 or often.shape != matrix.shape[:1] or not matrix.shape[1]:
-        raise LdpstatsError(
-            f"likelihoods of shape {matrix.shape} with {often.size} weights",
-            "a row per report, an entry per value, and a weight per row",
-        )
     matrix, often = matrix[often > 0], often[often > 0]
     refuse_empty(len(often))
     largest = matrix.max(axis=1)

@@ -312,16 +312,12 @@ class ProcessedEstimate(Result):
             *reports_in_sentences(self.n, self.privacy),
             f"Found by {self.method}, which is biased, and so without standard errors and intervals.",
             "Unbiased frequencies have them: call estimate without a method.",
-            *self._iterations(),
         ]
+        if self.fitted is not None:
+            made, rise = f"{self.fitted.iterations:,} iterations", f"{self.n * self.fitted.gap:.2g}"
+            ended = f"{made}, which converged" if self.fitted.converged else f"NOT CONVERGED after {made}"
+            sentences.append(f"{ended}; the log-likelihood could still rise by at most {rise}.")
         return summary_of_values(title, self.estimate, self.names, {}, sentences)
-
-    def _iterations(self) -> list[str]:
-        if self.fitted is None:
-            return []
-        made, rise = f"{self.fitted.iterations:,} iterations", f"{self.n * self.fitted.gap:.2g}"
-        ended = f"{made}, which converged" if self.fitted.converged else f"NOT CONVERGED after {made}"
-        return [f"{ended}; the log-likelihood could still rise by at most {rise}."]
 
     def picture(self) -> Picture:
         """Return the frequencies, as `plot` draws them; they have no intervals."""

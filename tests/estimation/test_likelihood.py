@@ -262,13 +262,11 @@ def test_what_cannot_be_fitted_is_refused() -> None:
     for matrix in ([[1, 2], [0, 0]], [[1, -1]], [[1, np.nan]], [[np.inf, 1]]):
         with pytest.raises(LdpstatsError, match="zero for every value"):
             mixture_em(matrix)
-    for weights in ([1], [[1, 1]], [1, -1], [1, np.nan]):
+    for weights in ([1, -1], [1, np.nan]):
         with pytest.raises(LdpstatsError, match="weights"):
             mixture_em(np.ones((2, 3)), weights)
     with pytest.raises(NotIdentifiedError, match="no reports"):
         mixture_em(np.ones((2, 3)), [0, 0])
-    with pytest.raises(LdpstatsError, match="likelihoods of shape"):
-        mixture_em([1.0, 2.0])
     with pytest.raises(LdpstatsError, match="error = 'max'"):
         iterative_bayesian_update([1, 2, 3, 4, 5], UNARY, error="max")
     for observed in ([1, 2], [0, 0, 0, 0, 0]):
