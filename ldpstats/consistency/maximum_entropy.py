@@ -68,6 +68,9 @@ class EstimatedMeans:
     def covariance_of(self, sums: FloatArray) -> FloatArray:
         """Covariance of sums of the estimates, whose coefficients have shape (sums, terms)."""
         weights, rows = sums @ self.inverse, np.arange(len(sums))
+        if not self.errors.clusters:
+            of_terms = self.errors.covariance_of(self.contributions, len(self.means))
+            return weights @ of_terms @ weights.T
         parts = [Contribution(rows, weights[:, places] @ matrix) for places, matrix in self.contributions]
         return self.errors.covariance_of(parts, len(sums))
 
