@@ -17,7 +17,6 @@ _HOMES = {
     "confidence.comparisons": ["Comparison"],
     "confidence.confidence_sets": ["FiellerQuotient", "IntervalHull", "NoncentralSquare", "PossibleRange"],
     "confidence.inversion": ["PooledReports", "ScoreInversion"],
-    "consistency.calm": ["CalmDesign", "DesignProblem"],
     "consistency.consistency_report": ["ConsistencyReport"],
     "consistency.consistent": ["LimitsOfTheFit"],
     "consistency.junction_tree": ["Beliefs", "JunctionTree"],
