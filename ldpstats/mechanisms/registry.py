@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import lru_cache
 from inspect import isabstract
 from typing import Any, TypeVar
@@ -216,7 +216,7 @@ def mechanisms(k: int = 16, epsilon: float = 1.0) -> pd.DataFrame:
     rows = []
     for kind in progress(registered_mechanisms(), "mechanisms", unit="mechanism"):
         values = kind.only_k or k
-        found = _Figures.of(kind, values, epsilon)
+        level, bits, variance, _ = _figures(kind, values, epsilon)
         rows.append(
             {
                 "name": kind.name,
@@ -225,32 +225,24 @@ def mechanisms(k: int = 16, epsilon: float = 1.0) -> pd.DataFrame:
                 "summary": (kind.__doc__ or "").partition("\n")[0],
                 "purpose": kind.purpose,
                 "k": values,
-                "epsilon": found.epsilon,
-                "bits": found.bits,
-                "variance": found.variance,
+                "epsilon": level,
+                "bits": bits,
+                "variance": variance,
             }
         )
     return pd.DataFrame(rows)
 
 
-@dataclass(frozen=True, slots=True)
-class _Figures:
-    """The figures of a mechanism, NaN where it refuses so many values or this level, with its reason."""
-
-    epsilon: float
-    bits: float
-    variance: float
-    refused: str = ""
-
-    @classmethod
-    def of(cls, kind: type[Mechanism], k: int, epsilon: float) -> _Figures:
-        at_least(k, 2, "k", MOST_CELLS)
-        positive_epsilon(epsilon)
-        try:
-            one = mechanism(kind.name, k=k, epsilon=epsilon)
-            return cls(one.strict_epsilon(), one.report_bits, _mean_variance(one))
-        except LdpstatsError as error:
-            return cls(np.nan, np.nan, np.nan, error.came)
+def _figures(kind: type[Mechanism], k: int, epsilon: float) -> tuple[float, float, float, str]:
+    """Return level, bits and variance of a mechanism, NaN where it refuses so many values or this level, and why."""
+    at_least(k, 2, "k", MOST_CELLS)
+    positive_epsilon(epsilon)
+    try:
+        one = mechanism(kind.name, k=k, epsilon=epsilon)
+        # the mean over all values, at equal frequencies
+        return one.strict_epsilon(), one.report_bits, float(np.mean(one.variance(np.full(k, 1 / k), 1))), ""
+    except LdpstatsError as error:
+        return np.nan, np.nan, np.nan, error.came
 
 
 def recommend(k: int, epsilon: float, n: int = 1000) -> pd.DataFrame:
@@ -282,16 +274,10 @@ def recommend(k: int, epsilon: float, n: int = 1000) -> pd.DataFrame:
     """
     respondents = at_least(n, 1, "n")
     kinds = [kind for kind in registered_mechanisms() if kind.purpose == "one answer" and kind.only_k in (None, k)]
-    figures = [_Figures.of(kind, k, epsilon) for kind in kinds]
-    ranked = pd.DataFrame(
-        {
-            "name": [kind.name for kind in kinds],
-            "std_err": [float(np.sqrt(one.variance / respondents)) for one in figures],
-            "bits per report": [one.bits for one in figures],
-            "epsilon per report": [one.epsilon for one in figures],
-            "why": [one.refused for one in figures],
-        }
-    )
+    figures = [(kind.name, *_figures(kind, k, epsilon)) for kind in kinds]
+    ranked = pd.DataFrame(figures, columns=["name", "epsilon per report", "bits per report", "std_err", "why"])
+    ranked["std_err"] = np.sqrt(ranked["std_err"] / respondents)
+    ranked = ranked[["name", "std_err", "bits per report", "epsilon per report", "why"]]
     if ranked["std_err"].isna().all():
         mechanism(kinds[0].name, k=k, epsilon=epsilon).noise  # noqa: B018  # says why itself
     least = float(ranked["std_err"].min())
@@ -317,11 +303,6 @@ def best_name(k: int, epsilon: float) -> str:
 @lru_cache(maxsize=1024)
 def _best_name(k: int, epsilon: float, _kinds: tuple[type[Mechanism], ...]) -> str:
     return str(recommend(k, epsilon)["name"].iloc[0])
-
-
-def _mean_variance(mechanism: Mechanism) -> float:
-    """Return the mean n-fold variance over all values, at equal frequencies."""
-    return float(np.mean(mechanism.variance(np.full(mechanism.k, 1 / mechanism.k), 1)))
 
 
 def _why(row: pd.Series[Any], best: pd.Series[Any], least: float) -> str:
