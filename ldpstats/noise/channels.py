@@ -76,9 +76,9 @@ class ChannelNoise(NoiseModel):
         mean = self.mean(frequencies)
         expected = np.where(self.idle, np.inf, np.where(mean == 0, RAREST, mean))
         # counts / mean would do, up to a multiple of ones, but loses digits when n is large
-        return self.pulled((counts - n * mean) / expected, n / expected)
+        return self._pulled((counts - n * mean) / expected, n / expected)
 
-    def pulled(self, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
+    def _pulled(self, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
         """Return score and information of the cells, given counts / mean (up to a constant) and n / mean by output.
 
         Both are up to multiples of ones, which contrasts do not see.
@@ -175,7 +175,7 @@ class TruthOrFake(ChannelNoise):
         """Return the unbiased estimate of the frequencies (RRBA paper, Eq. 4)."""
         return (proportions - (1 - self.truth) * np.asarray(self.fake)) / self.truth
 
-    def pulled(self, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
+    def _pulled(self, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
         """Return score and information of the cells: but for multiples of ones the latter is diagonal."""
         return self.truth * weights, Information(self.truth**2 * precision)
 
@@ -461,7 +461,7 @@ class CohortChannel(ChannelNoise):
         shares = (proportions - self._lie / self.cohorts) / self._gain
         return shares @ self._members @ self._inverse_gram
 
-    def pulled(self, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
+    def _pulled(self, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
         """Return score and information of the cells."""
         return self._gain * (weights @ self._members), information_of(self._gain**2 * self._pairs(precision))
 

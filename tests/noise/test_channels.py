@@ -56,7 +56,7 @@ def test_score_and_information_are_those_of_the_matrix_on_contrasts(
     channel: ChannelNoise, matrix: Matrix, rounding: float
 ) -> None:
     weights, precision = RNG.normal(size=(2, channel.outputs)), RNG.random((2, channel.outputs))
-    score, information = channel.pulled(weights, precision)
+    score, information = channel._pulled(weights, precision)
     whole, expected = weights @ matrix.T, np.einsum("xy,ty,zy->txz", matrix, precision, matrix)
     centred, most = np.eye(channel.cells) - 1 / channel.cells, max(rounding, 1e-13)
     np.testing.assert_allclose(score @ centred, whole @ centred, rtol=0, atol=most)
