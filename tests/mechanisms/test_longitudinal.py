@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction
-from itertools import product
 from math import exp
 from typing import Any
 
@@ -13,10 +11,7 @@ import pytest
 from support.planted_bugs import ForgetfulMemo
 
 from ldpstats.conformance import ConformanceError
-from ldpstats.conformance.courses import Law
 from ldpstats.conformance.memory import (
-    joint_law,
-    permanent_law,
     reports_of_one_memo_share_their_permanent_answer,
     values_that_return_find_their_answer,
 )
@@ -24,7 +19,6 @@ from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms import GRR, OUE, SUE
 from ldpstats.mechanisms.dbitflip import DBitFlipPM
 from ldpstats.mechanisms.local_hashing import OLH
-from ldpstats.mechanisms.longitudinal import Longitudinal
 from ldpstats.mechanisms.longitudinal_rounds import LBLH, LGRR, LOLH, LOSUE, LOUE, LSOUE, LSUE, LUE
 from ldpstats.mechanisms.memo import Memo
 
@@ -55,36 +49,6 @@ def test_averaging_many_rounds_finds_the_permanent_answer_and_no_more() -> None:
     truth = exp(2) / (exp(2) + 4)
     assert abs(found[Memo] - truth) < 5.5 * np.sqrt(truth * (1 - truth) / 2000)
     assert found[ForgetfulMemo] > 0.98
-
-
-def test_the_ratio_of_many_reports_approaches_that_of_the_permanent_answer() -> None:
-    lgrr = LGRR(3, 2.0, 1.0)
-    first, second = ([[law.get(bytes([y]), Fraction(0)) for y in range(3)] for law in rows] for rows in _rounds(lgrr))
-    ratios = []
-    for number in range(1, 13):
-        worst = Fraction(1)
-        for ones in product(range(number + 1), repeat=2):
-            counts = (*ones, number - sum(ones))
-            if counts[2] >= 0:
-                given = [_power(second[y], counts) for y in range(3)]
-                joint = [sum((p * g for p, g in zip(row, given, strict=True)), Fraction(0)) for row in first]
-                worst = max(worst, max(joint) / min(joint))
-        ratios.append(worst)
-    assert ratios[0] == lgrr.likelihood_ratio()
-    assert all(one < other for one, other in zip(ratios, [*ratios[1:], lgrr.lifetime_ratio()], strict=True))
-    assert ratios[-1] > lgrr.lifetime_ratio() * Fraction(99, 100)
-
-
-def _rounds(mechanism: Longitudinal) -> tuple[list[Law], list[Law]]:
-    first = [permanent_law(mechanism, value) for value in range(mechanism.k)]
-    return first, [joint_law(mechanism, {bytes([y]): Fraction(1)}, 1) for y in range(mechanism.k)]
-
-
-def _power(row: list[Fraction], counts: tuple[int, ...]) -> Fraction:
-    result = Fraction(1)
-    for chance, number in zip(row, counts, strict=True):
-        result *= chance**number
-    return result
 
 
 @pytest.mark.parametrize("first", [0.5, 1.0, 2.0, 4.0])

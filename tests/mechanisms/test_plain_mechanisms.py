@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
-from ldpstats import OLH, LdpstatsError
+from ldpstats import LdpstatsError
 from ldpstats.mechanisms import (
     GRR,
     HR,
@@ -27,7 +26,6 @@ from ldpstats.mechanisms import (
 )
 from ldpstats.mechanisms.patterns import Patterns
 from ldpstats.numbers.grid import GRID
-from ldpstats.numbers.randomness import client_draws
 
 MADE: list[Mechanism] = [
     *(mechanism(kind.name, kind.only_k or k, epsilon) for kind in REGISTRY for k in (2, 7) for epsilon in (0.3, 4.0)),
@@ -52,55 +50,6 @@ def test_it_comes_back_as_it_was(made: Mechanism) -> None:
     # readers of JSON with doubles lose nothing
     whole = json.loads(json.dumps(plain_mechanism(made)), parse_int=float)
     assert {name: whole[name] for name in whole} == plain(made)
-
-
-def test_the_levels_follow_from_these_numbers() -> None:
-    """Written out anew for each family, from what the file says alone."""
-    for made in MADE:
-        said = plain(made)
-        chances = {
-            name: Fraction(int(one), GRID) for name, one in said["probabilities"].items() if isinstance(one, str)
-        }
-        ratio = _ratio(said, chances)
-        if ratio is not None:
-            assert ratio == made.likelihood_ratio(), made
-
-
-def _ratio(said: dict[str, Any], chances: dict[str, Fraction]) -> Fraction | None:
-    """Return the worst-case ratio of one report, as a reader in another language would work it out."""
-    k, name, ratio = said["k"], said["name"], None
-    if name in ("rr", "grr"):
-        ratio = chances["truth"] * (k - 1) / (1 - chances["truth"])
-    elif name in ("sue", "oue", "ue", "the"):
-        keep, flip = chances["keep"], chances["flip"]
-        ratio = keep * (1 - flip) / ((1 - keep) * flip)
-    elif name == "ss":
-        ratio = chances["holds"] / said["omega"] / ((1 - chances["holds"]) / (k - said["omega"]))
-    elif name in ("blh", "olh", "lh"):
-        ratio = chances["truth"] * (said["symbols"] - 1) / (1 - chances["truth"])
-    elif name == "hr":
-        half, outputs = said["size"] // 2, said["size"] * said["blocks"]
-        ratio = chances["inside"] / half / ((1 - chances["inside"]) / (outputs - half))
-    elif name == "truth or fake":
-        rarest = (1 - chances["truth"]) * Fraction(min(map(int, said["probabilities"]["fake"])), GRID)
-        ratio = (chances["truth"] + rarest) / rarest if rarest else None
-    return ratio
-
-
-@pytest.mark.parametrize("made", [one for one in MADE if isinstance(one, (GRR, SS, OLH, HR))], ids=str)
-def test_sampling_asks_for_these_numbers(made: Mechanism, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a mechanism hands to its source of chance is what it says."""
-    draws, asked = client_draws(1), []
-    for name in ("bernoulli", "respond"):
-        original = getattr(type(draws), name)
-
-        def noted(self: Any, *given: Any, original: Any = original) -> Any:
-            asked.extend(one for one in given if type(one) is int and one > 1 << 16)
-            return original(self, *given)
-
-        monkeypatch.setattr(type(draws), name, noted)
-    made.randomize(np.zeros(3, dtype=np.int64), draws)
-    assert set(asked) == {one for one in made.probabilities.values() if isinstance(one, int)}
 
 
 def test_a_way_to_count_writes_what_its_sender_writes() -> None:

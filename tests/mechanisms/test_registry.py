@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,59 +18,25 @@ from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms import (
     GRR,
     Mechanism,
-    ReportFormat,
     recommend,
     register_mechanism,
     registered_mechanisms,
     registry,
 )
-from ldpstats.noise import MultinomialNoise, TruthOrFake
-from ldpstats.numbers.arrays import BoolArray
-from ldpstats.numbers.grid import GRID, favoured_numerator, probability
 from ldpstats.numbers.randomness import Draws
 
 
 @dataclass(frozen=True, slots=True)
-class Rotation(Mechanism):
+class Rotation(GRR):
     """Randomized response whose lies are the value turned round by a random number of places."""
-
-    k: int
-    epsilon: float
 
     name: ClassVar[str] = "rotation"
     aliases: ClassVar[tuple[str, ...]] = ("turned response",)
     source: ClassVar[str] = "a test"
 
-    def __post_init__(self) -> None:
-        Mechanism.__post_init__(self)
-        favoured_numerator(self.epsilon, 1, self.k)
-
-    @property
-    def truth(self) -> int:
-        return favoured_numerator(self.epsilon, 1, self.k)
-
-    @property
-    def noise(self) -> MultinomialNoise:
-        fakes = (1 / self.k,) * self.k
-        lie = (1 - probability(self.truth)) / (self.k - 1)
-        return MultinomialNoise(TruthOrFake(1 - self.k * lie, fakes))
-
-    @property
-    def report_format(self) -> ReportFormat:
-        return ReportFormat(np.min_scalar_type(self.k - 1))
-
-    def likelihood_ratio(self) -> Fraction:
-        return Fraction(self.truth * (self.k - 1), GRID - self.truth)
-
     def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
         turns = 1 + draws.uniform(self.k - 1, values.shape)
         return np.where(draws.bernoulli(self.truth, values.shape), values, (values + turns) % self.k)
-
-    def possible(self, reports: NDArray[Any]) -> BoolArray:
-        return reports < self.k
-
-    def count_reports(self, reports: NDArray[Any]) -> NDArray[np.int64]:
-        return np.bincount(reports, minlength=self.k)
 
 
 @dataclass(frozen=True, slots=True)

@@ -193,16 +193,3 @@ def test_hcms_needs_a_power_of_two_and_large_alphabets_another_mechanism() -> No
         HCMS(4, 1.0, width=6)
     with pytest.raises(LdpstatsError, match="OLH"):
         CMS(100_000, 1.0)
-
-
-def test_a_server_with_another_width_refuses_the_reports() -> None:
-    client, server = CMS(4, 1.0, hashes=4, width=16), CMS(4, 1.0, hashes=4, width=8)
-    reports = client.privatize([0, 1, 2, 3], rng=1)
-    with pytest.raises(ReportError):
-        server.count(reports)
-    with pytest.raises(ReportError):
-        server.count(reports.data)
-    with pytest.raises(ReportError):
-        server.estimate(client.count(reports))
-    with pytest.raises(ReportError):
-        _ = client.count(reports) + server.simulate([1, 1, 1, 1], rng=1)

@@ -9,6 +9,8 @@ import pytest
 from numpy.typing import NDArray
 from support.channel_definitions import COHORTS, HADAMARD, cohort_matrix, frequencies, hadamard_matrix
 
+from ldpstats.conformance.laws import counted, fit_pvalue, law_of_tally
+from ldpstats.conformance.requirements import FALSE_FAILURE_RATE
 from ldpstats.noise.channels import ChannelNoise, multinomial_covariance
 
 RNG = np.random.default_rng(1)
@@ -69,3 +71,16 @@ def test_the_level_is_the_worst_ratio_within_a_column(channel: ChannelNoise, mat
     with np.errstate(divide="ignore", invalid="ignore"):  # without lies some outputs are impossible
         worst = np.nanmax(np.log(matrix.max(axis=0) / matrix.min(axis=0)))
     assert channel.epsilon == pytest.approx(worst, rel=1e-12)
+
+
+FEW = {name: one for name, one in (HADAMARD | COHORTS).items() if one.outputs <= 16 and one.cells < 9}
+
+
+@pytest.mark.parametrize("channel", FEW.values(), ids=FEW)
+def test_simulated_counts_have_the_exact_law_of_counted_reports(channel: ChannelNoise) -> None:
+    matrix = hadamard_matrix(channel) if channel in HADAMARD.values() else cohort_matrix(channel)
+    values = [0, 0, channel.cells - 1] if channel.outputs <= 8 else [1, channel.cells - 1]
+    single = [[(one, p) for one, p in zip(np.eye(channel.outputs), row, strict=True) if p > 0] for row in matrix]
+    true_counts = np.bincount(values, minlength=channel.cells)
+    drawn = channel.simulate(np.tile(true_counts, (100_000, 1)), np.random.default_rng(4))
+    assert fit_pvalue(counted(drawn), law_of_tally([single[value] for value in values])) > FALSE_FAILURE_RATE
