@@ -24,7 +24,7 @@ from ldpstats.noise import (
     SupportNoise,
     TruthOrFake,
 )
-from ldpstats.noise.pattern_channel import patterns_of
+from ldpstats.noise.pattern_channel import pattern_channel, patterns_of
 
 SUBSETS = [SupportNoise.subset(*one) for one in [(2, 0.7, 1), (3, 0.8, 2), (4, 0.6, 2), (6, 0.75, 3), (4, 1.0, 2)]]
 BITS = [SupportNoise.independent(*one) for one in [(2, 0.5, 0.1), (4, 0.5, 0.2), (3, 1.0, 0.0)]]
@@ -42,7 +42,8 @@ ADDED = [
     AdditiveNoise(4, (0.5, 0.3, 0.2)),
     AdditiveNoise(3, (0.7, 0.3)),
 ]
-ALL = [*SUBSETS, *BITS, *SUMS, *FAKES, TALL, FLAT, *WRITTEN_OUT, *ADDED, *REVEALED.values()]
+PATTERNS = [pattern_channel(noise) for noise in (SUBSETS[3], BITS[1])]
+ALL = [*SUBSETS, *BITS, *SUMS, *FAKES, TALL, FLAT, *WRITTEN_OUT, *ADDED, *PATTERNS, *REVEALED.values()]
 
 NAMES = [*map(str, ALL[: -len(REVEALED)]), *REVEALED]
 each_noise = pytest.mark.parametrize("noise", ALL, ids=NAMES)
@@ -79,8 +80,7 @@ def test_what_a_model_is_like_is_what_its_reports_are_like(noise: NoiseModel) ->
         assert close(rows.T @ law, own * np.eye(noise.cells) + np.asarray(common)[:, None])
     assert (noise.truth_or_fake is not None) == (noise in FAKES)
     assert noise.exchangeable == any(noise in alike for alike in (FAKES, SUBSETS, BITS, ADDED))
-    assert noise.by_value is noise
-    assert noise.members is None
+    assert (noise.by_value is noise) == (noise.members is None) == (noise not in PATTERNS)
 
 
 @pytest.mark.parametrize("noise", [*SUBSETS, *BITS], ids=str)
