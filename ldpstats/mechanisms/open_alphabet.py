@@ -31,7 +31,7 @@ from ldpstats.mechanisms.cohorts import (
 )
 from ldpstats.mechanisms.local_hashing import best_symbols
 from ldpstats.numbers.arrays import FloatArray, positive_epsilon
-from ldpstats.numbers.grid import GRID, favoured_numerator, probability
+from ldpstats.numbers.grid import GRID, favoured_numerator
 from ldpstats.numbers.randomness import Draws, Rng, client_draws
 from ldpstats.privacy import PrivacyStatement, strict_epsilon
 from ldpstats.saving.files import Saveable
@@ -321,16 +321,6 @@ class CandidateAnswers(CohortAnswers):
         """The symbols of the candidates."""
         return _string_codes(self.candidates, self.cohorts, 1, self.symbols, self.seed)
 
-    def slot_noise(self) -> tuple[float, float]:
-        """Return the probability that a slot is named by those not in it, and how much larger it is for those in it."""
-        lie = Fraction(GRID - self.truth, GRID * (self.symbols - 1))
-        return float(lie), float(Fraction(self.truth, GRID) - lie)
-
-    def slot_estimates(self, proportions: FloatArray) -> FloatArray:
-        """Return unbiased estimates of the share of respondents in every slot."""
-        lie, gain = self.slot_noise()
-        return (self.cohorts * proportions - lie) / gain
-
 
 @dataclass(frozen=True, slots=True)
 class CandidateFilters(CohortBits):
@@ -350,14 +340,6 @@ class CandidateFilters(CohortBits):
     def codes(self) -> Codes:
         """The bits of the candidates."""
         return _string_codes(self.candidates, self.cohorts, self.hashes, self.bits, self.seed)
-
-    def slot_noise(self) -> tuple[float, float]:
-        """Return the probability that an unset bit is sent as set, and how much larger it is for a set one."""
-        return probability(self.flip), probability(GRID - 2 * self.flip)
-
-    def slot_estimates(self, proportions: FloatArray) -> FloatArray:
-        """Return unbiased estimates of the share of respondents whose string sets a bit."""
-        return self.noise.slot_estimates(proportions)
 
 
 def _refuse_too_many_slots(cohorts: int, width: int) -> None:
@@ -429,8 +411,8 @@ def _sparse(mechanism: CandidateAnswers | CandidateFilters, reports: Reports) ->
 
     tally = mechanism.count(reports)
     refuse_empty(tally.n)
-    slots, filters = mechanism.slot_estimates(tally.proportions), mechanism.codes.filters()
-    other, gain = mechanism.slot_noise()
+    slots, filters = mechanism.noise.slot_estimates(tally.proportions), mechanism.codes.filters()
+    other, gain = mechanism.noise.slot_noise
     hashes = mechanism.codes.hashes
     rest = np.full((len(slots), 1), hashes / mechanism.codes.width)
     sent = other + gain * rest[0, 0]

@@ -413,6 +413,15 @@ class CohortChannel(ChannelNoise):
         """Difference in an output's probability between values with its symbol and others."""
         return (self.truth - self._lie) / self.cohorts
 
+    @property
+    def slot_noise(self) -> tuple[float, float]:
+        """Probability that a symbol of a cohort is sent by others, and how much larger it is for its own values."""
+        return self._lie, self.truth - self._lie
+
+    def slot_estimates(self, proportions: FloatArray) -> FloatArray:
+        """Return an unbiased estimate of the share of respondents with each symbol of each cohort."""
+        return (proportions - self._lie / self.cohorts) / self._gain
+
     @cached_property
     def _slots(self) -> NDArray[np.int64]:
         """Output of every value's own symbol, shape (cohorts, cells)."""
@@ -458,8 +467,7 @@ class CohortChannel(ChannelNoise):
 
     def debias(self, proportions: FloatArray) -> FloatArray:
         """Return the estimate of the frequencies by least squares, unbiased given the codes."""
-        shares = (proportions - self._lie / self.cohorts) / self._gain
-        return shares @ self._members @ self._inverse_gram
+        return self.slot_estimates(proportions) @ self._members @ self._inverse_gram
 
     def _pulled(self, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
         """Return score and information of the cells."""
