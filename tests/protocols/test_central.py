@@ -161,29 +161,6 @@ def test_releases_merge_also_where_different_numbers_answered(domain: Domain, pe
         assert independence_test(table).pvalue < 1e-6
 
 
-REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "another scale": ({"scale": "large"}, "'sound', 'paper'"),
-    "no epsilon": ({"epsilon": 0}, "epsilon = 0"),
-    "no noise": ({"epsilon": 1e6}, "finite scales from 0.01"),
-    "unknown attribute": ({"groups": [("age", "height")]}, "different names out of"),
-    "group twice": ({"groups": [("age", "sex"), ("sex", "age")]}, "no group twice"),
-    "a frame for a domain": ({"domain": pd.DataFrame({"a": [1, 2]})}, "Domain.from_frame"),
-}
-
-
-@pytest.mark.parametrize(("options", "told"), REFUSED.values(), ids=REFUSED)
-def test_impossible_comparators_are_refused(domain: Domain, options: dict[str, Any], told: str) -> None:
-    with pytest.raises(LdpstatsError, match="Allowed") as refusal:
-        CentralLaplace(**({"domain": domain, "epsilon": 1.0} | options))
-    assert told in str(refusal.value)
-
-
-def test_groups_that_share_a_label_are_refused() -> None:
-    shared = Domain({name: [0, 1] for name in ("a", "a × b", "b × c", "c")})
-    with pytest.raises(LdpstatsError, match="one label"):
-        CentralLaplace(shared, groups=[("a", "b × c"), ("a × b", "c")], epsilon=1.0)
-
-
 def test_gaussian_noise_covers_all_tables_together_and_says_so(domain: Domain) -> None:
     central = CentralGaussian(domain, epsilon=2.0, delta=1e-5)
     sigmas = {central.law(group).sigma for group in central.groups}
@@ -196,20 +173,6 @@ def test_gaussian_noise_covers_all_tables_together_and_says_so(domain: Domain) -
     assert (promised.epsilon, promised.nominal_epsilon, promised.delta_at_nominal) == (math.inf, 2.0, 1e-5)
     assert list(promised.per_group.values()) == [math.inf] * 3
     assert "trusted curator" in promised.unit
-
-
-def test_gaussian_counts_are_the_true_ones_and_noise_of_the_stated_variance(people: pd.DataFrame) -> None:
-    """4.9 standard errors; a normal variable's variance has the relative error √(2 / number)."""
-    domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
-    central, rng = CentralGaussian(domain, epsilon=0.5), np.random.default_rng(5)
-    joint = np.bincount(domain.cells(domain.encode(people), domain.names), minlength=4)
-    tables = [central.simulate(joint, rng)["sex", "car"] for _ in range(300)]
-    noise = np.array([table.blocks[0].tally.counts for table in tables]) - joint
-    variance = central.law(("sex", "car")).variance
-    assert abs(noise.mean()) < norm.isf(5e-7) * math.sqrt(variance / noise.size)
-    assert abs((noise**2).mean() / variance - 1) < norm.isf(5e-7) * math.sqrt(2 / noise.size)
-    assert all(table.simulated for table in tables)
-    assert independence_test(tables[0]).pvalue < 1e-6
 
 
 def test_a_gaussian_curator_is_saved_and_read(domain: Domain) -> None:

@@ -73,44 +73,6 @@ def test_a_group_is_a_list_of_names(domain: Domain, groups: Any) -> None:
         SampledGroups(domain, groups=groups, epsilon=1.0)
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", "null", '{"protocol": "rrba"}', "[" * 100_000, None, 3])
-def test_foreign_protocol_files_are_refused(text: Any) -> None:
-    with pytest.raises(LdpstatsError, match="not a saved protocol"):
-        SampledGroups.from_json(text)
-
-
-REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "unknown attribute": ({"groups": [("age", "height")]}, "different names out of 'age', 'sex', 'car'"),
-    "attribute twice in a group": ({"groups": [("age", "age")]}, "different names out of"),
-    "group twice": ({"groups": [("age", "sex"), ("sex", "age")]}, "no group twice"),
-    "no groups": ({"groups": []}, "at least one group"),
-    "an empty group": ({"groups": [()]}, "at least one"),
-    "groups of another type": ({"groups": 5}, "different names out of"),
-    "groups larger than the domain": ({"k": 4}, "groups of 4 out of 3 attributes"),
-    "a bool k": ({"k": True}, "k = True"),
-    "no epsilon": ({"epsilon": 0}, "epsilon = 0"),
-    "negative epsilon": ({"epsilon": -1.0}, "epsilon = -1.0"),
-    "infinite epsilon": ({"epsilon": np.inf}, "epsilon = inf"),
-    "a bool epsilon": ({"epsilon": True}, "epsilon = True"),
-    "epsilon as text": ({"epsilon": "1"}, "epsilon = '1'"),
-    "unknown mechanism": ({"mechanism": "laplace"}, "'rr', 'grr', 'sue'"),
-    "a frame for a domain": ({"domain": pd.DataFrame({"a": [1, 2]})}, "Domain.from_frame"),
-}
-
-
-@pytest.mark.parametrize(("options", "told"), REFUSED.values(), ids=REFUSED)
-def test_impossible_protocols_are_refused(domain: Domain, options: dict[str, Any], told: str) -> None:
-    with pytest.raises(LdpstatsError, match=r"Allowed: ") as refusal:
-        SampledGroups(**({"domain": domain, "epsilon": 1.0} | options))
-    assert told in str(refusal.value)
-
-
-def test_groups_that_share_a_label_are_refused() -> None:
-    names = ["a", "a × b", "b × c", "c"]
-    with pytest.raises(LdpstatsError, match="one label"):
-        SampledGroups(Domain({name: [0, 1] for name in names}), groups=[("a", "b × c"), ("a × b", "c")], epsilon=1.0)
-
-
 def test_a_protocol_of_another_kind_is_named(domain: Domain) -> None:
     """It used to be an unexpected keyword 'p'."""
     for other in (RRBA(domain, p=0.5), PerAttribute(domain, epsilon=1.0)):

@@ -146,14 +146,6 @@ def test_who_was_killed_in_the_first_lines_begins_again_where_these_are_provably
             assert aggregator.n == 1
 
 
-def test_only_what_follows_the_last_line_break_is_cut_off(path: Path) -> None:
-    data = path.read_bytes()
-    path.write_bytes(data + b'["answer",5')
-    with PROTOCOL.aggregator(path) as aggregator:
-        assert aggregator.n == 8
-    assert path.read_bytes() == data
-
-
 def test_a_whole_line_that_has_lost_its_line_break_still_counts(path: Path) -> None:
     data = path.read_bytes()
     path.write_bytes(data[:-1])
@@ -308,34 +300,6 @@ def test_the_same_answer_written_twice_counts_once(path: Path) -> None:
     with PROTOCOL.aggregator(path) as aggregator:
         assert aggregator.n == 8
         assert [block.n for block in aggregator._series[0].blocks] == [3, 3, 2]
-
-
-def test_an_interruption_between_the_line_and_the_count_loses_nothing(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    aggregator = PROTOCOL.aggregator(path)
-    answer = answered(aggregator.query())
-    with monkeypatch.context() as patch:
-
-        def interrupted(*_: object, **__: object) -> None:
-            raise KeyboardInterrupt
-
-        patch.setattr(Aggregator, "_count", interrupted)
-        with suppress(KeyboardInterrupt):
-            aggregator.take(answer)
-    aggregator.take(answer)
-    tables = aggregator.tables().to_json()
-    aggregator.close()
-    with PROTOCOL.aggregator(path) as resumed:
-        assert resumed.n == 9
-        assert resumed.tables()["sex", "car"].estimate.tolist() == aggregator_estimate(tables)
-
-
-def aggregator_estimate(tables: str) -> list[Any]:
-    from ldpstats.tables import TableSet
-
-    found: list[Any] = TableSet.from_json(tables)["sex", "car"].estimate.tolist()
-    return found
 
 
 def test_a_journal_that_something_else_writes_to_takes_no_more(path: Path) -> None:
@@ -659,18 +623,6 @@ def test_a_resumed_aggregator_never_gives_a_number_twice(tmp_path: Path) -> None
         aggregator.close()
 
 
-def test_a_resumed_aggregator_takes_answers_to_queries_made_before(tmp_path: Path) -> None:
-    path, protocol = tmp_path / "journal", PROTOCOLS["epsilon"]
-    aggregator = protocol.aggregator(path)
-    late = answered(aggregator.query())
-    aggregator.close()
-    resumed = protocol.aggregator(path)
-    resumed.take(late)
-    assert resumed.n == 1
-    assert_refused(resumed, late, "second answer")
-    resumed.close()
-
-
 def test_two_aggregators_cannot_share_a_journal(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     aggregator = PROTOCOLS["p"].aggregator(path)
@@ -681,54 +633,6 @@ def test_two_aggregators_cannot_share_a_journal(tmp_path: Path) -> None:
     resumed = PROTOCOLS["p"].aggregator(path)
     assert resumed.n == 2
     resumed.close()
-
-
-def test_a_journal_of_another_protocol_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "journal"
-    aggregator = PROTOCOLS["p"].aggregator(path)
-    aggregator.close()
-    before = path.read_bytes()
-    with pytest.raises(LdpstatsError, match="another protocol"):
-        PROTOCOLS["epsilon"].aggregator(path)
-    assert path.read_bytes() == before
-    PROTOCOLS["p"].aggregator(path).close()
-
-
-@pytest.mark.parametrize("damage", [b"{}\n", b"5\n", b"rubbish\n", b'["reserve",1024]\n', b"\xff\n", b"\n"])
-def test_a_damaged_head_is_refused(damage: bytes, tmp_path: Path) -> None:
-    path = tmp_path / "journal"
-    path.write_bytes(damage)
-    with pytest.raises(LdpstatsError):
-        PROTOCOLS["p"].aggregator(path)
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        "rubbish",
-        "5",
-        '["other",1]',
-        '["answer",1]',
-        '["answer",0,7,[0],true]',
-        '["answer",0,0,[9],true]',
-        '["answer",-1,0,[0],true]',
-        '["block",9,[]]',
-    ],
-)
-def test_a_damaged_line_is_refused(damage: str, tmp_path: Path) -> None:
-    path = tmp_path / "journal"
-    aggregator = PROTOCOLS["p"].aggregator(path)
-    run(aggregator, 5)
-    aggregator.close()
-    path.write_bytes(path.read_bytes() + damage.encode() + b"\n")
-    with pytest.raises(LdpstatsError):
-        PROTOCOLS["p"].aggregator(path)
-
-
-def test_a_journal_that_cannot_be_opened_is_refused(tmp_path: Path) -> None:
-    for path in (tmp_path, tmp_path / "no" / "journal"):
-        with pytest.raises(LdpstatsError, match="journal"):
-            PROTOCOLS["p"].aggregator(path)
 
 
 def test_a_closed_journal_is_closed_once_and_takes_no_more(tmp_path: Path) -> None:
