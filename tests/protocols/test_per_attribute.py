@@ -2,42 +2,12 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import numpy as np
 import pandas as pd
 import pytest
 
 from ldpstats import GRR, Domain, LdpstatsError, independence_test
 from ldpstats.protocols.per_attribute import PerAttribute
-
-RECORD = "a respondent's whole record"
-MECHANISMS = ["grr", "oue", "ss", "hr", "auto"]
-
-
-@pytest.mark.parametrize("epsilon", [0.3, 1, 3.0])
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_a_split_budget_adds_up_to_no_more_than_the_whole(domain: Domain, mechanism: str, epsilon: float) -> None:
-    protocol = PerAttribute(domain, epsilon=epsilon, mechanism=mechanism)
-    promised = protocol.privacy()
-    assert epsilon - 1e-9 < promised.epsilon <= epsilon
-    assert promised.unit == RECORD
-    assert promised.per_group == {name: protocol.mechanism_for(name).strict_epsilon() for name in domain.names}
-    assert sum(map(Fraction, promised.per_group.values())) >= Fraction(promised.epsilon) - Fraction(1, 10**12)
-    assert max(promised.per_group.values()) <= epsilon / 3
-
-
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_a_sampled_attribute_takes_the_whole_budget(domain: Domain, people: pd.DataFrame, mechanism: str) -> None:
-    protocol = PerAttribute(domain, epsilon=2.0, mechanism=mechanism, sampled=True)
-    promised, tables = protocol.privacy(), protocol.collect(people.head(100), rng=1)
-    assert 2.0 - 1e-9 < promised.epsilon <= 2.0
-    assert promised.epsilon == max(promised.per_group.values())
-    assert sorted(table.n for table in tables) == [33, 33, 34]
-    assert len(protocol.reports(people.head(100), rng=1)) == 100
-    assert [
-        table.n for table in PerAttribute(domain, mechanism=mechanism, epsilon=1.0).collect(people.head(100), rng=1)
-    ] == [100] * 3
 
 
 def test_only_attributes_whose_tables_are_formed_are_asked_for(domain: Domain, people: pd.DataFrame) -> None:
