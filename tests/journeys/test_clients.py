@@ -115,18 +115,8 @@ PLANTED = {
         "words.below(left) < needed",
         "words.below(left) <= needed",
     ),
-    "sets drawn with places left over": (
-        "                left -= 1",
-        "                left -= 0",
-        "      left--;",
-        "",
-    ),
-    "the set without its own value": (
-        "members.append(value)",
-        "pass",
-        "holds ? [value] : []",
-        "[]",
-    ),
+    "sets drawn with places left over": ("                left -= 1", "                left -= 0", "      left--;", ""),
+    "the set without its own value": ("members.append(value)", "pass", "holds ? [value] : []", "[]"),
     "another hash": ("0x7FEB352D", "0x7FEB352B", "0x7feb352dn", "0x7feb352bn"),
     "the other half of the matrix": (
         "found if odd == negative else",
