@@ -200,10 +200,6 @@ def gone(kind: str, which: int = 0) -> Callable[[list[Any]], None]:
     return lambda entries: entries.pop(position(entries, kind, which))
 
 
-def added(*entry: Any) -> Callable[[list[Any]], None]:
-    return lambda entries: entries.append([*entry])
-
-
 def no_reports(entries: list[list[Any]]) -> None:
     """Begin a block whose fakes are right, and close it without a single report."""
     fakes = plain_randomizers(PROTOCOL.series()[0].following())
@@ -217,49 +213,21 @@ CHANGED: dict[str, Callable[[list[Any]], object]] = {
     "no block line": gone("block"),
     "fakes of another block": lambda entries: changed("block", 1, 2, entries[position(entries, "block")][2])(entries),
     "a sure truth": lambda entries: entries[position(entries, "block")][2][0].__setitem__(0, 2**64),
-    "the unit -1": changed("block", 0, 1, -1),
-    "the unit 1": changed("block", 0, 1, 1),
-    "the unit True": changed("block", 0, 1, False),
-    "no fakes": changed("block", 0, 2, []),
     "an answer less": gone("answer"),
     "the last answer of a block less": gone("answer", 2),
     "another cell in a closed block": changed("answer", 0, 3, [3]),
     "a cell too far": changed("answer", 0, 3, [4]),
-    "a cell below": changed("answer", 0, 3, [-1]),
-    "two cells": changed("answer", 0, 3, [0, 0]),
-    "no list of cells": changed("answer", 0, 3, 0),
     "a block to come": changed("answer", 0, 2, 1),
     "another number": changed("answer", 7, 1, 2000),
-    "a number below": changed("answer", 7, 1, -1),
     "a second, different answer": lambda entries: entries.append(
         [*entries[position(entries, "answer")][:3], [9], True]
     ),
-    "a word for a number": changed("answer", 0, 1, "0"),
-    "a word for a mark": changed("answer", 0, 4, "no"),
-    "a number for a mark": changed("answer", 0, 4, 1),
-    "an odd answer": added("answer", "0", 0, [0], True),
-    "half an answer": added("answer", 8),
     "no numbers reserved": gone("reserve"),
     "numbers that fill the memory": changed("reserve", 0, 1, 3_000_000_000),
-    "numbers that go back": added("reserve", 0),
-    "a word for numbers": changed("reserve", 0, 1, "1024"),
+    "numbers that go back": lambda entries: entries.append(["reserve", 0]),
     "no beginning": gone("begin"),
     "two beginnings": twice("begin"),
     "a unit to begin with": changed("begin", 0, 1, 7),
-    "no identity": changed("begin", 0, 2, "0"),
-    "a short key": changed("begin", 0, 3, "00"),
-    "a key in other letters": changed("begin", 0, 3, "0x" * 16),
-    "a line of another kind": added("other", 1),
-    "a line of no kind": added(["answer"]),
-    "a line of nothing": added(),
-    "a line of null": added(None),
-}
-ODD_LINES = {
-    "a number": b"5\n",
-    "an object": b'{"answer":1}\n',
-    "no text": b"\xff\n",
-    "nothing": b"\n",
-    "brackets": b"[" * 100_000 + b"\n",
 }
 
 
@@ -273,21 +241,6 @@ def test_a_changed_line_is_refused_also_where_its_digest_is_made_anew(change: st
     for damaged in (b"".join(own_digests), chained(whole)):
         path.write_bytes(damaged)
         with pytest.raises(LdpstatsError, match=r"line \d+ of the journal"):
-            PROTOCOL.aggregator(path)
-        assert path.read_bytes() == damaged
-        assert_unlocked(path)
-
-
-@pytest.mark.parametrize("odd", ODD_LINES)
-def test_an_odd_line_is_refused_with_its_digest_too(odd: str, path: Path) -> None:
-    before = path.read_bytes()
-    digest = before[-35:-3].decode()
-    body = ODD_LINES[odd][:-1]
-    from ldpstats.protocols.rrba.journal import _tail
-
-    for damaged in (before + ODD_LINES[odd], before + body + _tail(digest, body)[0]):
-        path.write_bytes(damaged)
-        with pytest.raises(LdpstatsError, match="line 14 of the journal"):
             PROTOCOL.aggregator(path)
         assert path.read_bytes() == damaged
         assert_unlocked(path)
@@ -343,10 +296,11 @@ def test_a_few_kills_lose_and_double_nothing() -> None:
     assert {name: found[name] for name in FAULTS} == dict.fromkeys(FAULTS, 0)
 
 
-def test_some_damaged_files_meet_with_no_error_but_ours() -> None:
+def test_damaged_files_meet_with_no_error_but_ours() -> None:
+    """Changed bytes, and changed contents whose digests are made anew: every type and size in every place."""
     from rrba_readers import verdicts
 
-    for seen in verdicts(240, seed=3).values():
+    for seen in verdicts(6000, seed=3).values():
         assert seen["refused"] > 0
         assert seen["violated"] == seen["foreign"] == 0
 
