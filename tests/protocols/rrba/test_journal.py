@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import socket
-import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -24,13 +21,12 @@ from support.rrba_collections import (
     PROTOCOLS,
     answered,
     assert_refused,
-    blocks,
     run,
 )
 
 from ldpstats import RRBA, LdpstatsError
 from ldpstats.errors import ReportError
-from ldpstats.protocols.rrba import Aggregator, Answer, Client, Query
+from ldpstats.protocols.rrba import Aggregator, Client
 from ldpstats.protocols.rrba.journal import _SIGNATURE, _line
 from ldpstats.protocols.rrba.series import plain_randomizers
 
@@ -288,10 +284,11 @@ def test_a_lock_that_the_file_system_does_not_know_is_told(path: Path, monkeypat
 
 
 @FORKS
-def test_a_few_kills_lose_and_double_nothing() -> None:
+def test_kills_at_any_moment_lose_and_double_nothing() -> None:
+    """What was not acknowledged is sent to the next process."""
     from rrba_journal import FAULTS, killed
 
-    found = killed(4, seed=2)
+    found = killed(16, seed=2)
     assert found["answers"] > 0
     assert {name: found[name] for name in FAULTS} == dict.fromkeys(FAULTS, 0)
 
@@ -369,148 +366,6 @@ def test_what_a_process_or_machine_left_unfinished_is_cut_off(path: Path, end: b
     with PROTOCOL.aggregator(path) as aggregator:
         assert aggregator.n == 8
     assert path.read_bytes() == before
-
-
-WORKER = """
-import os, signal, sys
-from pathlib import Path
-from ldpstats import RRBA
-from ldpstats.saving.envelope import sealed
-from ldpstats.errors import ReportError
-from ldpstats.protocols.rrba import Answer
-
-protocol, journal = RRBA.from_json(Path(sys.argv[1]).read_text()), sys.argv[2]
-word, left, part = sys.argv[3], int(sys.argv[4]), float(sys.argv[5])
-aggregator = protocol.aggregator(journal)
-write = os.write
-
-
-def dying(file, data):
-    global left
-    if data.startswith(b'["' + word.encode()):
-        left -= 1
-        if left == 0:
-            write(file, data[: int(part * len(data))])
-            os.kill(os.getpid(), signal.SIGKILL)
-    return write(file, data)
-
-
-os.write = dying
-for line in sys.stdin:
-    if line == "query\\n":
-        print(aggregator.query().to_json(), flush=True)
-    else:
-        try:
-            aggregator.take(Answer.from_json(line))
-            print("taken", flush=True)
-        except ReportError as error:
-            assert "second answer" in str(error), error
-            print("known", flush=True)
-"""
-
-
-NEVER = ("never", 0, 1.0)
-
-
-class Worker:
-    """An aggregator in a process of its own, which can be killed, or kills itself at a certain write."""
-
-    def __init__(self, folder: Path, death: tuple[str, int, float] = NEVER) -> None:
-        arguments = [str(folder / "protocol"), str(folder / "journal"), *map(str, death)]
-        root = Path(__file__).parents[3]
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", WORKER, *arguments],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            bufsize=1,
-            cwd=root,
-        )
-
-    def send(self, lines: list[str]) -> None:
-        assert self.process.stdin is not None
-        with suppress(BrokenPipeError):  # it was killed while it was sent more
-            self.process.stdin.write("".join(f"{line}\n" for line in lines))
-            self.process.stdin.flush()
-
-    def read(self, most: int) -> list[str]:
-        """Return up to so many lines; fewer if the process died before."""
-        assert self.process.stdout is not None
-        lines = []
-        while len(lines) < most and (line := self.process.stdout.readline()):
-            lines.append(line.strip())
-        return lines
-
-    def kill(self) -> None:
-        self.process.kill()
-        assert self.process.wait() == -signal.SIGKILL
-        self._close()
-
-    def end(self) -> None:
-        self._close()
-        assert self.process.wait() == 0
-
-    def _close(self) -> None:
-        for pipe in (self.process.stdin, self.process.stdout):
-            assert pipe is not None
-            with suppress(BrokenPipeError):  # what was not read when it was killed
-                pipe.close()
-
-
-def ask(worker: Worker, count: int) -> list[Answer]:
-    worker.send(["query"] * count)
-    return [answered(Query.from_json(line)) for line in worker.read(count)]
-
-
-def unbroken(protocol: RRBA, folder: Path, head: str, answers: list[Answer]) -> Aggregator:
-    """Return an aggregator with the same keys that was never killed, after the same answers."""
-    path = folder / "unbroken"
-    path.write_text(head, encoding="utf-8")
-    aggregator = protocol.aggregator(path)
-    aggregator._made = aggregator._reserved = 1_000_000
-    for answer in answers:
-        aggregator.take(answer)
-    return aggregator
-
-
-DEATHS = [
-    ("answer", 3, 0.5),  # half a line
-    ("answer", 3, 1.0),  # written, not acknowledged
-    ("block", 1, 0.0),  # between the last answer of a block and the fakes of the next
-    ("block", 1, 1.0),
-]
-
-
-@pytest.mark.parametrize("name", [pytest.param("p", marks=pytest.mark.exhaustive), "two units"])
-def test_no_answer_is_lost_or_counted_twice_however_the_process_is_killed(name: str, tmp_path: Path) -> None:
-    """Four deaths at chosen writes and one from outside; what was not acknowledged is sent to the next process."""
-    protocol = PROTOCOLS[name]
-    (tmp_path / "protocol").write_text(protocol.to_json(), encoding="utf-8")
-    given: list[Answer] = []
-    pending: list[Answer] = []
-    for death in [*DEATHS, NEVER]:
-        worker = Worker(tmp_path, death)
-        asked = ask(worker, 9)
-        given += asked
-        pending += asked
-        worker.send([answer.to_json() for answer in pending])
-        replies = worker.read(2 if death == NEVER else len(pending))
-        worker.kill()
-        assert len(replies) < len(pending)
-        assert replies == sorted(replies)  # those that are known come first: answers are counted in order
-        pending = pending[len(replies) :]
-    last = Worker(tmp_path)
-    last.send([answer.to_json() for answer in pending])
-    assert len(last.read(len(pending))) == len(pending)
-    last.end()
-    survivor = protocol.aggregator(tmp_path / "journal")
-    head = (tmp_path / "journal").read_text(encoding="utf-8").splitlines(keepends=True)[:2]
-    whole = unbroken(protocol, tmp_path, "".join(head), given)
-    assert survivor.n == len(given) == 9 * (len(DEATHS) + 1)
-    assert blocks(survivor) == blocks(whole)
-    assert survivor.tables().to_json() == whole.tables().to_json()
-    survivor.close()
-    whole.close()
 
 
 @pytest.mark.parametrize(
