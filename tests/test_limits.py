@@ -14,7 +14,7 @@ import pytest
 import ldpstats as ldp
 from ldpstats.errors import LdpstatsError, shortened
 from ldpstats.inference.engine.detectability import (
-    Detectability,
+    NoncentralityProfile,
     degrees_of_freedom,
     even_information,
     principal_information,
@@ -35,7 +35,7 @@ from ldpstats.noise import (
     SupportNoise,
     TruthOrFake,
 )
-from ldpstats.noise.noisy_counts import DiscreteLaplace
+from ldpstats.noise.additive import DiscreteLaplace
 from ldpstats.numbers.arrays import as_array, at_least, positive_epsilon, real_array, significance
 from ldpstats.saving.envelope import read_json
 
@@ -193,7 +193,7 @@ FILES_THAT_ASK_FOR_TOO_MUCH: dict[str, dict[str, Any]] = {
     "a table": {"shape": [50_000, 50_000], "classes": None},
     "a support": {"noise": {"kind": "support", "cells": 10**10, "p": 0.75, "q": 0.25, "r1": 0.1875, "r2": 0.0625}},
     "a sum": {"noise": {"kind": "additive", "cells": 10**10, "weights": [0.75, 0.25]}},
-    "blocks": {"noise": {"kind": "hadamard-response", "cells": 2, "blocks": 1, "size": 2**40, "inside": 0.9}},
+    "blocks": {"noise": {"kind": "hadamard-response", "cells": 2, "blocks": 1, "width": 2**40, "inside": 0.9}},
     "columns": {"noise": {"kind": "hadamard-coefficients", "cells": 2**40, "truth": 0.75}},
     "symbols": {"noise": {"kind": "cohorts", "codes": [[0, 1, 0, 1]], "symbols": 2**40, "truth": 0.75}},
     "noise": {"noise": {"kind": "discrete laplace", "scale": 1.0, "cells": 10**10, "n": 5}},
@@ -219,8 +219,8 @@ def test_a_plan_for_equal_frequencies_needs_no_matrix_between_cells(shape: tuple
     for name in ("grr", "ss", "oue", "sue", "she", "the", "olh"):
         noise = ldp.mechanism(name, k=cells, epsilon=1.0).noise
         found = PlannedTest(margins).seen_through(noise)
-        dense = Detectability.of_principal(
-            principal_information(report_information(noise, margins)), degrees_of_freedom(noise, shape)
+        dense = NoncentralityProfile(
+            degrees_of_freedom(noise, shape), principal_information(report_information(noise, margins))
         )
         assert found.df == dense.df
         np.testing.assert_allclose(dense.seen, np.full(dense.seen.size, found.seen[0]), rtol=1e-9)

@@ -24,12 +24,12 @@ from ldpstats.numbers.arrays import IntArray, unweighted
 from ldpstats.numbers.randomness import Rng, client_draws, generator, permutation
 from ldpstats.presentation import Summary, progress
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.protocols.counting import Sending, SentReports, SentRow
-from ldpstats.protocols.framed import numbered, take_frame
+from ldpstats.protocols.counting import Layout, Sending, SentReports, SentRow
 from ldpstats.protocols.groups import Group, checked_domain, known_for, label, refuse_shared_labels
 from ldpstats.protocols.partitions import collected_by_partition, is_partitioned
 from ldpstats.protocols.population import People, Population, checked_outside, people_of, respondents
 from ldpstats.protocols.row_counts import RowCounts
+from ldpstats.protocols.row_frames import numbered, take_frame
 from ldpstats.protocols.saved import SavedProtocol
 from ldpstats.protocols.schedule import RECORD, among, scheduled, warn_of_few, worst_level
 from ldpstats.protocols.summary import between, named, summary_of
@@ -378,7 +378,7 @@ class AssignedQuestions(SavedProtocol):
         True
         """
         counting = self.counting()
-        take_frame(counting, reports, self.fingerprint(), self.sent_rows)
+        take_frame(counting, reports, self.fingerprint(), Layout(self.sent_rows, self.adaptive))
         return counting.tables()
 
     @cached_property

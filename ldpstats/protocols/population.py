@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -17,8 +17,10 @@ from ldpstats.answers.domain import Domain
 from ldpstats.answers.frames import Frame, checked_frame, known_frame
 from ldpstats.answers.questions import Question
 from ldpstats.errors import LdpstatsError, one_line
-from ldpstats.numbers.arrays import NO_WEIGHTS, IntArray, as_array, counts_array
+from ldpstats.numbers.arrays import NO_WEIGHTS, FloatArray, IntArray, as_array, counts_array
 from ldpstats.numbers.randomness import Draws, client_draws
+from ldpstats.protocols.summary import counted
+from ldpstats.tables import Table, TableSet
 
 Population: TypeAlias = "Frame | ArrayLike"
 REFUSE, RANDOM = "refuse", "random"
@@ -242,3 +244,45 @@ def with_substitutes(codes: IntArray, shape: Sequence[int], draws: Draws) -> Int
         outside = column < 0
         column[outside] = draws.uniform(categories, int(outside.sum()))
     return filled
+
+
+def raw_proportions(tables: Table | TableSet, truth: Population) -> Callable[[Sequence[str]], FloatArray]:
+    """Return a function from attributes, in any order, to the proportions of their cells without noise.
+
+    All reports of the tables must be simulated: of real respondents nobody has the raw answers. `truth` has those whose
+    answers were simulated: a data frame, or joint counts of the attributes in domain order.
+    """
+    if not isinstance(tables, Table | TableSet):
+        raise LdpstatsError(f"tables of type {type(tables).__name__}", "a Table or a TableSet of simulated reports")
+    if not tables.n:
+        raise LdpstatsError("tables without a single report", "tables of simulated reports")
+    if tables.simulated < tables.n:
+        raise LdpstatsError(
+            f"{tables.n - tables.simulated:,} of {tables.n:,} reports that respondents sent",
+            "tables whose reports are all simulated",
+            "What respondents would have said without noise is not known; simulate() makes reports of known answers.",
+        )
+    domain, frame = tables.domain, known_frame(truth)
+    joint = codes = None
+    if frame is None:
+        joint = _joint_counts(domain, truth).reshape(domain.shape)
+    else:
+        # columns side by side are counted several times faster than rows, of which there may be millions
+        codes = np.asfortranarray(respondents(domain, frame))
+    n = len(codes) if joint is None else int(joint.sum())
+    reports = max(table.n for table in (tables if isinstance(tables, TableSet) else [tables]))
+    if n < reports:
+        raise LdpstatsError(
+            f"a truth of {counted(n, 'respondent')} for a table of {reports:,} reports",
+            "all of those whose answers were simulated",
+        )
+
+    def proportions(attributes: Sequence[str]) -> FloatArray:
+        if joint is None:
+            cells = np.bincount(domain.cells(codes, attributes), minlength=domain.size(attributes))
+            return cells.reshape(domain.project(attributes).shape) / n
+        axes = [domain.names.index(name) for name in attributes]
+        others = tuple({*range(joint.ndim)} - {*axes})
+        return np.asarray(joint.sum(axis=others).transpose(np.argsort(np.argsort(axes))) / n)
+
+    return proportions

@@ -26,7 +26,7 @@ from ldpstats.inference.engine import evidence, monte_carlo, procedure, statisti
 from ldpstats.inference.engine.evidence import EstimateEvidence
 from ldpstats.inference.engine.monte_carlo import MonteCarlo
 from ldpstats.inference.engine.statistics import LikelihoodRatio, ScoreStatistic
-from ldpstats.noise import Information, MultinomialNoise, Tally, additive
+from ldpstats.noise import ChannelNoise, Information, Tally, additive
 
 NULL, REPORTS, DRAWN = np.array([0.7, 0.3]), 3, 2
 COUNTS = np.array([[620, 470], [440, 470]])
@@ -312,15 +312,15 @@ BUGS: dict[str, tuple[Planted, Check]] = {
         without_noise_likelihoods_are_compared_as_ever,
     ),
     "the score has the wrong sign": (
-        in_place_of(MultinomialNoise, "score", scored(-1.0)),
+        in_place_of(ChannelNoise, "score", scored(-1.0)),
         statistic_is_pearsons_at_the_likeliest_fit,
     ),
     "the score is a thousandth too large": (
-        in_place_of(MultinomialNoise, "score", scored(1.001)),
+        in_place_of(ChannelNoise, "score", scored(1.001)),
         statistic_is_pearsons_at_the_likeliest_fit,
     ),
     "the information is that of a report less": (
-        in_place_of(MultinomialNoise, "score", scored(1.0, 1999 / 2000)),
+        in_place_of(ChannelNoise, "score", scored(1.0, 1999 / 2000)),
         statistic_is_pearsons_at_the_likeliest_fit,
     ),
     "noisy sums are weighed by their errors": (

@@ -181,7 +181,6 @@ def test_it_comes_back_from_a_file_and_says_the_same(name: str) -> None:
 
 
 WITHOUT_PICTURE = {
-    "CalmDesign",
     "ChannelFit",
     "Hypothesis",
     "RepeatedRows",

@@ -9,7 +9,7 @@ import pytest
 
 from ldpstats import HadamardCoefficients, PerAttribute, SampledGroups, WholeView
 from ldpstats.datasets import network
-from ldpstats.estimation import LinearPooling
+from ldpstats.estimation.unbiased_estimates import LinearPooling
 
 SURVEY = network("survey").domain
 

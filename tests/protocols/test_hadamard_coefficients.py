@@ -16,7 +16,7 @@ from ldpstats import (
     Table,
     TableSet,
 )
-from ldpstats.estimation.pooling import LinearPooling
+from ldpstats.estimation.unbiased_estimates import LinearPooling
 from ldpstats.protocols.hadamard_coefficients import HadamardCoefficients
 
 

@@ -39,8 +39,7 @@ from ldpstats.mechanisms import (
     Reports,
     SHist,
 )
-from ldpstats.mechanisms.codes import Codes
-from ldpstats.mechanisms.cohorts import flip_numerator
+from ldpstats.mechanisms.cohorts import Codes, flip_numerator
 from ldpstats.mechanisms.longitudinal_rounds import ResponseTwice
 from ldpstats.mechanisms.patterns import Patterns
 from ldpstats.noise import (
@@ -106,7 +105,7 @@ def with_patterns_caught_by(check: str) -> Callable[[Kind], Kind]:
     """Add OUE whose finest tally, that of whole reports, is seen through another channel."""
 
     def planted(channel: Kind) -> Kind:
-        patterns = type("Patterned", (Patterns,), {"_channel": property(lambda self: channel(self.sender.noise))})
+        patterns = type("Patterned", (Patterns,), {"noise": property(lambda self: channel(self.sender.noise))})
         kind = type(channel.__name__, (OUE,), {"finest": property(patterns)})
         PLANTED[channel.__name__] = PlantedBug(kind, f"{check}_in_the_finest_tally", ConformanceError)
         return channel
@@ -873,8 +872,8 @@ class FirstValueAtRandom(HR):
 class SurveyVariance(HadamardRandomizedResponse):
     """The covariance leaves out that columns are sampled."""
 
-    def spread(self, mean: Any) -> Any:
-        return super().spread(mean) - np.eye(self.cells)
+    def covariance(self, frequencies: Any) -> Any:
+        return super().covariance(frequencies) - np.eye(self.cells)
 
 
 @caught_by("noise_model_is_exact")
@@ -883,8 +882,8 @@ class VarianceOfTheSurvey(HRR):
 
     @property
     def noise(self) -> MultinomialNoise:
-        channel = super().noise.channel
-        return MultinomialNoise(SurveyVariance(channel.cells, channel.truth))
+        channel = super().noise
+        return SurveyVariance(channel.cells, channel.truth)
 
 
 @caught_by("estimates_are_unbiased")
@@ -937,7 +936,7 @@ class PrintedChannel(TruthOrFake):
 
     subtracted: float
 
-    def invert(self, proportions: Any) -> Any:
+    def debias(self, proportions: Any) -> Any:
         return (proportions - self.subtracted) / self.truth
 
 

@@ -12,7 +12,7 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 
 from ldpstats.errors import LdpstatsError
-from ldpstats.estimation.proportional_fitting import proportionally_fitted
+from ldpstats.estimation.simplex import proportionally_fitted
 from ldpstats.inference.engine.null_model import SMALLEST, on_simplex
 from ldpstats.noise import Information
 from ldpstats.numbers.arrays import FloatArray, integers_below, places_onto

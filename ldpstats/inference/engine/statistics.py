@@ -11,8 +11,7 @@ import numpy as np
 
 from ldpstats.errors import LdpstatsError
 from ldpstats.estimation import most_likely
-from ldpstats.estimation.em import seen_in_blocks
-from ldpstats.estimation.log_linear_em import HierarchicalEM
+from ldpstats.estimation.likelihood import HierarchicalEM, seen_in_blocks
 from ldpstats.inference.engine.evidence import BlockEvidence, Evidence, PooledEstimate, identified_contrasts
 from ldpstats.inference.engine.families import LinearSubspace, LogLinear
 from ldpstats.inference.engine.null_model import (

@@ -31,7 +31,7 @@ from ldpstats.inference.hypothesis_tests.result import (
 )
 from ldpstats.noise import simulation
 from ldpstats.numbers.arrays import FloatArray, as_array, unweighted
-from ldpstats.pictures.intervals import ModelFit
+from ldpstats.pictures.intervals import Intervals
 from ldpstats.presentation import Result, Summary, plain_rows, plain_values, summary_of_figures
 from ldpstats.tables import Table, checked_table
 from ldpstats.tables.unbiased_cells import provenance_in_words
@@ -235,7 +235,7 @@ class LogLinearFit(Result):
         names = f"formula generators converged cells {of_table} channel_fit=table.channel_fit"
         return plain_values(self, names, cells=plain_rows(self.to_frame().reset_index()))
 
-    def picture(self) -> ModelFit:
+    def picture(self) -> Intervals:
         """Return the estimates with their intervals, beside what the model fits."""
         return model_fit(self.table, self.expected, f"Log-linear model {self.formula}", "fitted by the model")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from ldpstats.inference.engine.procedure import Method, Outcome, PValue, null_mo
 from ldpstats.inference.planning.design import sizes_of, target_power
 from ldpstats.noise import NoisyCounts, simulation
 from ldpstats.numbers.arrays import FloatArray, at_least, probability, significance
-from ldpstats.pictures.intervals import ModelFit
+from ldpstats.pictures.intervals import Intervals
 from ldpstats.pictures.lines import Lines
 from ldpstats.presentation import Picture, Result, Summary, plain_values, summary_of_facts
 from ldpstats.privacy import PrivacyStatement
@@ -32,12 +32,11 @@ from ldpstats.tables.unbiased_cells import assuming, provenance_in_words
 _LARGEST_SIZES, _SURE, _POINTS = (0.05, 0.1, 0.2, 0.5, 1.0), 0.95, 51
 
 
-def model_fit(table: Table, expected: FloatArray, title: str, words: str) -> ModelFit:
+def model_fit(table: Table, expected: FloatArray, title: str, words: str) -> Intervals:
     """Return a picture of a table beside what a model or a hypothesis expects; `words` say how it is expected."""
-    shown = intervals(table)
-    drawn = (shown.notes, shown.labels, shown.estimates, shown.lower, shown.upper, shown.scale)
-    others = tuple(map(float, expected.ravel()))
-    return ModelFit(title, *drawn, others=others, words=(words, "estimates, with intervals"))
+    others = tuple((one,) for one in expected.ravel().tolist())
+    words_of_both = (words, "estimates, with intervals")
+    return replace(intervals(table), title=title, others=others, kind="expected", words=words_of_both)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -18,7 +18,7 @@ from ldpstats.inference.hypothesis_tests.independence import mutual_independence
 from ldpstats.inference.hypothesis_tests.result import model_fit
 from ldpstats.noise import simulation
 from ldpstats.numbers.arrays import FloatArray, IntArray, significance
-from ldpstats.pictures.intervals import ModelFit
+from ldpstats.pictures.intervals import Intervals
 from ldpstats.presentation import Result, Summary, summary_of_facts
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.saving.hints import Count, Share
@@ -192,7 +192,7 @@ class PublishedResult(Result):
         names = ("name", "attributes", "statistic", "pvalue", "threshold", "alpha", "rejected", "rule_applied", "n")
         return pd.DataFrame([{name: getattr(self, name) for name in names}])
 
-    def picture(self) -> ModelFit:
+    def picture(self) -> Intervals:
         """Return the estimates with their intervals, beside what independence expects by the published fit."""
         return model_fit(self.table, self.expected, self.name, "expected under independence")
 

@@ -29,7 +29,7 @@ from papers.comparisons import AGREES, DIFFERS, NOT_REPRODUCIBLE, printed_figure
 from papers.exhibits import Effort
 
 import ldpstats as ldp
-from ldpstats.estimation import iterative_bayesian_update
+from ldpstats.estimation.likelihood import iterative_bayesian_update
 from ldpstats.mechanisms import GRR, OUE, SS, Mechanism
 
 
