@@ -22,8 +22,7 @@ import numpy as np
 import ldpstats as ldp
 from ldpstats.client import Respondent
 from ldpstats.io import checkpoints, csv_files
-from ldpstats.io.checksums import checksum
-from ldpstats.io.parquet_files import _arrays
+from ldpstats.io.parquet_files import _arrays, checksum
 from ldpstats.saving.envelope import digest
 
 Fuzzed: TypeAlias = tuple[list[str], Callable[[str], object], Callable[[Any], str]]

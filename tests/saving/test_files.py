@@ -27,7 +27,7 @@ from ldpstats.consistency.calm import calm_views
 from ldpstats.datasets import network
 from ldpstats.errors import LdpstatsError
 from ldpstats.inference import AmongMany
-from ldpstats.io.repeated_tokens import RepeatedTokens
+from ldpstats.io.tokens import RepeatedTokens
 from ldpstats.mechanisms import REGISTRY, Mechanism, mechanism
 from ldpstats.mechanisms.truth_or_fake import FakeResponse, fake_numerators
 from ldpstats.networks import fit_parameters
