@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.answers.parquet_sizes import check_footer, pages_of
+from ldpstats.answers.parquet import check_footer, pages_of
 from ldpstats.errors import LdpstatsError, one_line, shortened
 from ldpstats.io.columns import Chunk, Ragged, Source
 from ldpstats.io.headers import Header, ReportFile, damaged, read_header, refuse_other_columns

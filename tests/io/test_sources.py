@@ -37,8 +37,8 @@ def parquet() -> bytes:
 
 FOREIGN: dict[str, tuple[Any, str]] = {
     "empty": (lambda: b"", "which is empty"),
-    "workbook": (workbook, "a zip archive, perhaps a workbook"),
-    "gzip": (lambda: gzip.compress(b"row,report\n0,1\n", mtime=0), r"compressed by gzip.*Unpack it first"),
+    "workbook": (workbook, "an Excel workbook"),
+    "gzip": (lambda: gzip.compress(b"row,report\n0,1\n", mtime=0), r"packed by gzip.*Unpack it first"),
     "parquet": (parquet, r"a Parquet file with the columns 'sex', 'age'.*write_reports"),
     "half a parquet file": (lambda: parquet()[:50], "not as it was written"),
     "answers": (
