@@ -218,8 +218,15 @@ class _StoppedError(Exception):
     pass
 
 
-def _interrupted(count: Callable[[], object], writes: int, *, later: bool) -> None:
-    """Count until the checkpoint was written so many times, or until it would be once more."""
+def interrupted(count: Callable[[], object], writes: int, *, later: bool = False) -> None:
+    """Count until the checkpoint was written so many times, or until it would be once more.
+
+    Parameters
+    ----------
+    count : callable
+    writes : int
+    later : bool
+    """
     written = checkpoints.Checkpoint.write
     left = writes + later
 
@@ -291,7 +298,7 @@ class HalfCounted:
             Whether the count went on until the checkpoint would be written again.
         """
         (self.folder / "count.json").unlink(missing_ok=True)
-        _interrupted(self.count, writes, later=later)
+        interrupted(self.count, writes, later=later)
         return (self.folder / "count.json").read_text("utf-8")
 
 
