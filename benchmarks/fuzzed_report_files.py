@@ -21,7 +21,7 @@ import numpy as np
 
 import ldpstats as ldp
 from ldpstats.client import Respondent
-from ldpstats.io import checkpoints, csv_files
+from ldpstats.io import counted_files, csv_files
 from ldpstats.io.parquet_files import _arrays, checksum
 from ldpstats.saving.envelope import digest
 
@@ -227,7 +227,7 @@ def interrupted(count: Callable[[], object], writes: int, *, later: bool = False
     writes : int
     later : bool
     """
-    written = checkpoints.Checkpoint.write
+    written = counted_files.Checkpoint.write
     left = writes + later
 
     def write(self: Any, state: dict[str, Any]) -> None:
@@ -238,7 +238,7 @@ def interrupted(count: Callable[[], object], writes: int, *, later: bool = False
         if not left:
             raise _StoppedError
 
-    with patch.object(checkpoints.Checkpoint, "write", write), patch.object(checkpoints, "_SECONDS", 0.0):
+    with patch.object(counted_files.Checkpoint, "write", write), patch.object(counted_files, "_SECONDS", 0.0):
         try:
             count()
         except _StoppedError:

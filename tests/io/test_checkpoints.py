@@ -19,7 +19,7 @@ from support import killed_count
 from support.report_files import PROTOCOLS, messages, people, with_digest, write_lines
 
 import ldpstats as ldp
-from ldpstats.io import checkpoints, csv_files, parquet_files
+from ldpstats.io import counted_files, csv_files, parquet_files
 from ldpstats.saving.codec import encoded
 from ldpstats.saving.envelope import sealed
 
@@ -252,7 +252,7 @@ def test_rows_of_a_damaged_file_that_were_counted_do_not_count_once_it_is_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The end of a file says the same of it, damaged before or not: the digest shows it when all of it was read."""
-    monkeypatch.setattr(checkpoints, "_SECONDS", 0.0)
+    monkeypatch.setattr(counted_files, "_SECONDS", 0.0)
     monkeypatch.setattr(csv_files, "_PIECE", 700)
     path = tmp_path / "r.csv"
     ldp.write_reports(path, NUMBERS, people(), rng=1)

@@ -19,7 +19,7 @@ from support.report_files import PROTOCOLS, people, with_digest
 
 import ldpstats as ldp
 from ldpstats.errors import LdpstatsError
-from ldpstats.io import checkpoints
+from ldpstats.io import counted_files
 from ldpstats.io.counted_files import Count, _Done
 from ldpstats.io.quarantines import Quarantine
 from ldpstats.io.tokens import KnownTokens
@@ -128,7 +128,7 @@ def after_each_stop(folder: Path) -> None:
 def on_the_disk(folder: Path) -> None:
     """What a checkpoint says was set aside is on the disk before it is written."""
     half, synced, found = HalfCounted(folder / "half"), Counter[int](), []
-    fsync, written = os.fsync, checkpoints.Checkpoint.write
+    fsync, written = os.fsync, counted_files.Checkpoint.write
 
     def noted(file: int) -> None:
         fsync(file)
@@ -142,8 +142,8 @@ def on_the_disk(folder: Path) -> None:
 
     with (
         patch.object(os, "fsync", noted),
-        patch.object(checkpoints.Checkpoint, "write", write),
-        patch.object(checkpoints, "_SECONDS", 0.0),
+        patch.object(counted_files.Checkpoint, "write", write),
+        patch.object(counted_files, "_SECONDS", 0.0),
     ):
         half.count()
     assert len({*found}) > 1
