@@ -107,7 +107,7 @@ def _text(name: str, data: bytes) -> str:
 
 def _beside_objects(name: str, text: str) -> Contents | None:
     """Describe a page, quarantine or checkpoint; None for any other text."""
-    from ldpstats.io.checkpoints import KIND, VERSION
+    from ldpstats.io.counted_files import KIND, VERSION
     from ldpstats.io.quarantines import HEADER
     from ldpstats.saving.envelope import kind_of, opened
     from ldpstats.saving.files import kind_of_page
