@@ -176,7 +176,7 @@ WHOLE = ldp.GRR(3, epsilon=1.0).to_json()
         (b"a,b\n1,2\n", "no saved object"),
         (b'["ldpstats rrba journal", 2, "", {}]', "the journal of an aggregator"),
         (WHOLE[:-20].encode(), "not a saved GRR"),
-        (WHOLE.replace('"k": 3', '"k": 4').encode(), "changed after it was written"),
+        (WHOLE.replace('"k":3', '"k":4').encode(), "changed after it was written"),
         (WHOLE.replace('"version": 1', '"version": 9').encode(), "that of a newer ldpstats"),
         (WHOLE.replace("ldpstats GRR", "ldpstats OUE").encode(), r"the file '.*saved OUE .*an object of the class GRR"),
         (sealed("painting", 1, []).encode(), "which this version does not know"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -138,10 +138,6 @@ class AdditiveNoise(NoiseModel):
         """Return the law of the sum of a report's entries, which does not depend on the true value."""
         expected = self.cells * self.centre + self.shift
         return ReportTotal(expected, expected, self.cells * self.spread)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the model as plain values."""
-        return {"kind": "additive", **asdict(self), "weights": list(self.weights)}
 
 
 def gls_score(frequencies: FloatArray, estimate: FloatArray, noise: float, n: int) -> tuple[FloatArray, Information]:

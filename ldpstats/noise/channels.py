@@ -118,9 +118,6 @@ class Channel(Protocol):
         del classes
         return None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the channel as plain values."""
-
 
 @dataclass(frozen=True, slots=True)
 class TruthOrFake(Channel):
@@ -231,10 +228,6 @@ class TruthOrFake(Channel):
         fake = np.bincount(classes, weights=np.asarray(self.fake))
         return TruthOrFake(self.truth, tuple((fake / fake.sum()).tolist()))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the channel as plain values."""
-        return {"kind": "truth-or-fake", "truth": self.truth, "fake": list(self.fake)}
-
 
 @dataclass(frozen=True, slots=True)
 class DenseChannel(Channel):
@@ -343,10 +336,6 @@ class DenseChannel(Channel):
         summed = self.matrix() @ np.eye(first.size)[classes]
         coarse = summed[first]
         return structured(coarse) if np.all(np.abs(summed - coarse[classes]) <= _ALIKE * summed) else None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the channel as plain values."""
-        return {"kind": "channel", "rows": [list(row) for row in self.rows]}
 
 
 def structured(matrix: FloatArray) -> Channel:

@@ -169,7 +169,3 @@ class CohortChannel(Channel):
     def _pairs(self, weights: FloatArray) -> FloatArray:
         """Return for every two values the total weight of the outputs that stand for both."""
         return (self._members.T * weights[..., None, :]) @ self._members
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the channel as plain values."""
-        return {"kind": "cohorts", "codes": self.codes.tolist(), "symbols": self.symbols, "truth": self.truth}

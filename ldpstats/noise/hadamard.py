@@ -8,7 +8,6 @@ take one transform.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -196,11 +195,6 @@ class HadamardResponse(Channel):
         product = (here & -self.size)[:, None] + ((here[:, None] ^ here) & (self.size - 1))
         return np.where(self._together, transformed[..., product], 0)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the channel as plain values."""
-        plain = {"cells": self.cells, "blocks": self.blocks, "size": self.size, "inside": self.inside}
-        return {"kind": "hadamard-response", **plain}
-
 
 @dataclass(frozen=True, slots=True)
 class HadamardRandomizedResponse(Channel):
@@ -287,10 +281,6 @@ class HadamardRandomizedResponse(Channel):
     def variances(self, mean: FloatArray) -> FloatArray:
         """Return the variances of one report's estimate."""
         return 1 / self._contrast**2 - self.invert(mean) ** 2
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the channel as plain values."""
-        return {"kind": "hadamard-coefficients", "cells": self.cells, "truth": self.truth}
 
 
 def order(cells: int) -> int:

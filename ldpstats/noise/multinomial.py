@@ -146,7 +146,3 @@ class MultinomialNoise(NoiseModel):
     def total(self) -> ReportTotal | None:
         """Return the law of the number of values that an output counts for; None where that is one for all."""
         return self.channel.total()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the model as plain values."""
-        return self.channel.to_dict()

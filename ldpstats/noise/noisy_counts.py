@@ -64,10 +64,6 @@ class DiscreteLaplace:
         weight: FloatArray = -np.abs(noise) / self.scale
         return weight
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the law as plain values."""
-        return {"kind": "discrete laplace", "scale": self.scale}
-
 
 @dataclass(frozen=True, slots=True)
 class RoundedGaussian:
@@ -127,10 +123,6 @@ class RoundedGaussian:
         farther, nearer = (log_ndtr(-(np.abs(noise) + side) / self.sigma) for side in (0.5, -0.5))
         weight: FloatArray = nearer + np.log(-np.expm1(farther - nearer))
         return weight
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the law as plain values."""
-        return {"kind": "rounded gaussian", "sigma": self.sigma}
 
 
 NoiseLaw: TypeAlias = DiscreteLaplace | RoundedGaussian
@@ -238,10 +230,6 @@ class NoisyCounts(NoiseModel):
     def total(self) -> ReportTotal:
         """Return the law of the sum of the counts per respondent: one, plus noise."""
         return ReportTotal(1.0, 1.0, self.cells * self.spread)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the model as plain values."""
-        return {**self.law.to_dict(), "cells": self.cells, "n": self.n}
 
 
 def _cut(frequencies: FloatArray) -> FloatArray:

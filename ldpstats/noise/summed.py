@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -149,10 +149,6 @@ class SummedSupport(NoiseModel):
     def total(self) -> ReportTotal | None:
         """Return the law of how many values a report supports, in whatever classes."""
         return self.support.total()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the model as plain values."""
-        return {"kind": "summed support", "sizes": list(self.sizes), **asdict(self.support)}
 
     @property
     def _first(self) -> NDArray[np.int64]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -217,10 +217,6 @@ class SupportNoise(NoiseModel):
             return None
         expected, others = self.p + (self.cells - 1) * self.q, (self.cells - 1) * self.q * (1 - self.q)
         return ReportTotal(expected, expected, self.p * (1 - self.p) + others)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the model as plain values."""
-        return {"kind": "support", **asdict(self)}
 
 
 @dataclass(frozen=True, slots=True)

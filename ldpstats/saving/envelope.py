@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from ldpstats.errors import DomainError, LdpstatsError, one_line, shortened
@@ -26,8 +26,9 @@ def sealed(kind: str, version: int, body: Any) -> str:
 
     Its digest shows accidents alone: whoever can change the body can change the digest.
     """
-    whole = dict(zip(_NAMES, (_WRITER + kind, version, digest(body), body), strict=True))
-    return json.dumps(whole, ensure_ascii=False, allow_nan=False)
+    plain = _written(body)
+    head = json.dumps(dict(zip(_NAMES, (_WRITER + kind, version, _digest(plain)), strict=False)), ensure_ascii=False)
+    return f'{head[:-1]}, "{_NAMES[-1]}": {plain}}}'
 
 
 def kind_of(text: object) -> str | None:
@@ -38,26 +39,26 @@ def kind_of(text: object) -> str | None:
 
 def opened(text: str, kind: str, version: int, read: Callable[[Any], Read]) -> Read:
     """Return what `read` makes of the body of a saved file; any other text is refused."""
-    return opened_by_version(text, kind, {version: read})
-
-
-def opened_by_version(text: str, kind: str, readers: Mapping[int, Callable[[Any], Read]]) -> Read:
-    """Return what the reader of its version makes of the body of a saved file; any other text is refused."""
     try:
-        version, body = _opened(read_json(text), kind, readers)
-        return readers[version](body)
+        return read(_opened(read_json(text), kind, version))
     except UNREADABLE as error:
-        known = " or ".join(map(str, readers))
         raise LdpstatsError(
             f"text that is not a saved {kind} ({shortened_reason(error)})",
-            f"a whole file of the format '{_WRITER}{kind}', version {known}, as it was written",
+            f"a whole file of the format '{_WRITER}{kind}', version {version}, as it was written",
             "" if isinstance(text, (str, bytes)) and "{" in str(text) else _NOT_ITS_NAME,
         ) from error
 
 
 def digest(body: Any) -> str:
     """Return a digest of plain values: the order of names makes a difference, spaces and line breaks make none."""
-    plain = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return _digest(_written(body))
+
+
+def _written(body: Any) -> str:
+    return json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def _digest(plain: str) -> str:
     # text cut inside a letter of two halves cannot be encoded, and is still different from all others
     return hashlib.sha256(plain.encode(errors="surrogatepass")).hexdigest()
 
@@ -79,25 +80,25 @@ def shortened_reason(error: BaseException) -> str:
     return reason if len(reason) <= 300 else shortened(reason, 300)
 
 
-def _opened(whole: Any, kind: str, versions: Collection[int]) -> tuple[int, Any]:
+def _opened(whole: Any, kind: str, known: int) -> Any:
     if not isinstance(whole, dict) or "format" not in whole:
         raise ValueError(f"{shortened(whole)} without a format")
     if whole["format"] != _WRITER + kind:
         raise ValueError(f"its format is {shortened(whole['format'])}")
     version = whole.get("version")
-    if type(version) is not int or version not in versions:
-        newer = type(version) is int and version > max(versions)
+    if type(version) is not int or version != known:
+        newer = type(version) is int and version > known
         raise ValueError(f"its version is {shortened(version)}{', that of a newer ldpstats' if newer else ''}")
     if set(whole) != set(_NAMES):
         raise ValueError(f"it holds {one_line(list(whole))}")
     if whole[_NAMES[2]] != digest(whole["body"]):
         raise ValueError("its digest is that of another body: the file was changed after it was written")
-    return version, whole["body"]
+    return whole["body"]
 
 
 def _different_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    names = Counter(name for name, _ in pairs)
-    repeated = sorted(name for name, count in names.items() if count > 1)
-    if repeated:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        repeated = sorted(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
         raise DomainError(f"the names {one_line(repeated)} stand more than once", "different names")
-    return dict(pairs)
+    return found

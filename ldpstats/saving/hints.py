@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin
 
@@ -24,6 +25,7 @@ Amount: TypeAlias = Annotated[float, Within(0, float("inf"))]
 """What is not negative, such as a privacy level."""
 Count: TypeAlias = Annotated[int, Within(0, float("inf"))]
 """How many there are."""
+Check: TypeAlias = Callable[[Any], bool]
 _LARGEST = 10**300
 """Whole numbers beyond it are no doubles."""
 _NUMBERS: dict[Any, tuple[type, ...]] = {
@@ -42,73 +44,94 @@ def unaliased(hint: Any) -> Any:
 
 
 def fits(value: object, hint: Any) -> bool:
-    """Say whether a value is of a type, whose parts are looked at as well.
+    """Say whether a value is of a type, whose parts are looked at as well."""
+    return check_of(hint)(value)
+
+
+@cache
+def check_of(hint: Any) -> Check:
+    """Return what says whether a value is of a type, whose parts are looked at as well.
 
     A whole number is a float, truth is no number, an array is of its entries' type, and of a protocol its names are
     looked for. No value is a function: files cannot hold any.
     """
     hint = unaliased(hint)
-    if hint in _NUMBERS:
-        proper = isinstance(value, _NUMBERS[hint]) and (hint is bool or not isinstance(value, bool))
-        return proper and (hint is not float or not isinstance(value, int) or abs(value) <= _LARGEST)
     origin, parts = get_origin(hint) or hint, get_args(hint)
-    check = _CHECKS.get(origin)
-    if check is not None:
-        return check(value, parts)
+    if hint in _NUMBERS:
+        return partial(_is_number, hint)
+    if origin in _CHECKS:
+        return _CHECKS[origin](parts)
     if getattr(origin, "_is_protocol", False):
+        names = [name for name in vars(origin) if not name.startswith("_")]
         # of the class: what is computed when it is asked for is not computed here
-        kind, own = type(value), getattr(value, "__dict__", ())
-        return all(hasattr(kind, name) or name in own for name in vars(origin) if not name.startswith("_"))
-    return isinstance(value, origin)
+        return lambda value: all(hasattr(type(value), name) or name in getattr(value, "__dict__", ()) for name in names)
+    return lambda value: isinstance(value, origin)
 
 
-def _fits_tuple(value: object, parts: tuple[Any, ...]) -> bool:
-    if not isinstance(value, tuple) or not parts:
-        return isinstance(value, tuple)
+def _is_number(kind: type, value: Any) -> bool:
+    if type(value) is kind is not float:
+        return True
+    proper = isinstance(value, _NUMBERS[kind]) and (kind is bool or not isinstance(value, bool))
+    return proper and (kind is not float or not isinstance(value, int) or abs(value) <= _LARGEST)
+
+
+def _tuples(parts: tuple[Any, ...]) -> Check:
     if parts[1:] == (Ellipsis,):
-        return all(fits(one, parts[0]) for one in value)
-    return len(value) == len(parts) and all(map(fits, value, parts))
+        return _collections(tuple)(parts[:1])
+    checks = [check_of(part) for part in parts]
+    return lambda value: (
+        isinstance(value, tuple)
+        and (
+            not checks
+            or (len(value) == len(checks) and all(check(one) for check, one in zip(checks, value, strict=True)))
+        )
+    )
 
 
-def _fits_sequence(value: object, parts: tuple[Any, ...]) -> bool:
-    return isinstance(value, (list, tuple)) and all(fits(one, part) for part in parts for one in value)
+def _collections(*kinds: Any) -> Callable[[tuple[Any, ...]], Check]:
+    def check(parts: tuple[Any, ...]) -> Check:
+        checks = [check_of(part) for part in parts]
+        return lambda value: isinstance(value, kinds) and all(fits(one) for fits in checks for one in value)
+
+    return check
 
 
-def _fits_set(value: object, parts: tuple[Any, ...]) -> bool:
-    return isinstance(value, frozenset) and all(fits(one, part) for part in parts for one in value)
+def _mappings(parts: tuple[Any, ...]) -> Check:
+    name_fits, value_fits = map(check_of, parts or (object, object))
+    return lambda value: (
+        isinstance(value, Mapping) and all(name_fits(name) and value_fits(one) for name, one in value.items())
+    )
 
 
-def _fits_mapping(value: object, parts: tuple[Any, ...]) -> bool:
-    if not isinstance(value, Mapping) or not parts:
-        return isinstance(value, Mapping)
-    return all(fits(name, parts[0]) and fits(one, parts[1]) for name, one in value.items())
-
-
-def _fits_array(value: object, parts: tuple[Any, ...]) -> bool:
+def _arrays(parts: tuple[Any, ...]) -> Check:
     entries = get_args(parts[1])[0] if len(parts) > 1 else Any
     kind = get_origin(entries) or entries
-    return isinstance(value, (np.ndarray, np.generic)) and (kind is Any or np.issubdtype(value.dtype, kind))
+    return lambda value: (
+        isinstance(value, (np.ndarray, np.generic)) and (kind is Any or np.issubdtype(value.dtype, kind))
+    )
 
 
-def _fits_some(value: object, parts: tuple[Any, ...]) -> bool:
-    return any(fits(value, part) for part in parts)
+def _unions(parts: tuple[Any, ...]) -> Check:
+    checks = [check_of(part) for part in parts]
+    return lambda value: any(check(value) for check in checks)
 
 
-def _fits_within(value: Any, parts: tuple[Any, ...]) -> bool:
-    return fits(value, parts[0]) and not (value < parts[1].least or value > parts[1].most)
+def _ranges(parts: tuple[Any, ...]) -> Check:
+    check, (_, within) = check_of(parts[0]), parts
+    return lambda value: check(value) and not (value < within.least or value > within.most)
 
 
-_CHECKS: dict[Any, Callable[[object, tuple[Any, ...]], bool]] = {
-    Any: lambda value, _: not callable(value),
-    NoneType: lambda value, _: value is None,
-    Annotated: _fits_within,
-    Union: _fits_some,
-    UnionType: _fits_some,
-    Literal: lambda value, parts: any(type(value) is type(one) and value == one for one in parts),
-    tuple: _fits_tuple,
-    **dict.fromkeys((list, Sequence, Iterable, Collection), _fits_sequence),
-    frozenset: _fits_set,
-    **dict.fromkeys((dict, Mapping), _fits_mapping),
-    np.ndarray: _fits_array,
-    Callable: lambda _value, _parts: False,
+_CHECKS: dict[Any, Callable[[tuple[Any, ...]], Check]] = {
+    Any: lambda _: lambda value: not callable(value),
+    NoneType: lambda _: lambda value: value is None,
+    Annotated: _ranges,
+    Union: _unions,
+    UnionType: _unions,
+    Literal: lambda parts: lambda value: any(type(value) is type(one) and value == one for one in parts),
+    tuple: _tuples,
+    **dict.fromkeys((list, Sequence, Iterable, Collection), _collections(list, tuple)),
+    frozenset: _collections(frozenset),
+    **dict.fromkeys((dict, Mapping), _mappings),
+    np.ndarray: _arrays,
+    Callable: lambda _: lambda _value: False,
 }

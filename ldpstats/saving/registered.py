@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from inspect import signature
-from typing import Any, Protocol, TypeVar, get_type_hints
+from typing import Any, NamedTuple, Protocol, TypeVar, get_origin, get_type_hints
+
+import numpy as np
 
 from ldpstats.errors import LdpstatsError, shortened
+from ldpstats.saving.hints import check_of, unaliased
 
 _HOMES = {
     "answers.domain": ["Domain"],
@@ -91,7 +95,7 @@ _HOMES = {
 }
 _MODULES = {name: f"ldpstats.{module}" for module, names in _HOMES.items() for name in names}
 _FROM_OUTSIDE: dict[str, type] = {}
-_KEPT: dict[type, dict[str, Any]] = {}
+_KEPT: dict[type, tuple[KeptField, ...]] = {}
 
 C = TypeVar("C", bound=type)
 
@@ -168,17 +172,26 @@ def _found(name: str) -> type | None:
     return next((kind for kind in mechanisms if kind.__name__ == name), None)
 
 
-def kept_fields(cls: type) -> dict[str, Any]:
-    """Return the names and types of the constructor's arguments, which a file keeps of an object.
+class KeptField(NamedTuple):
+    """An argument of a constructor, which a file keeps of an object."""
 
-    Fields behind an underscore are caches, and left out.
-    """
+    name: str
+    fits: Callable[[object], bool]
+    """Whether a value is of its type."""
+    is_array: bool
+
+
+def kept_fields(cls: type) -> tuple[KeptField, ...]:
+    """Return the constructor's arguments; fields behind an underscore are caches, and left out."""
     if cls not in _KEPT:
         plain = is_dataclass(cls)
         hints = get_type_hints(cls if plain else vars(cls)["__init__"], localns=_Registered(), include_extras=True)
         given = [one.name for one in fields(cls) if one.init] if plain else [*signature(cls).parameters]
-        names = [name for name in given if not name.startswith("_")]
-        _KEPT[cls] = {name: hints[name] for name in names}
+        _KEPT[cls] = tuple(
+            KeptField(name, check_of(hints[name]), get_origin(unaliased(hints[name])) is np.ndarray)
+            for name in given
+            if not name.startswith("_")
+        )
     return _KEPT[cls]
 
 

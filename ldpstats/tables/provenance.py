@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self, TypeAlias
-
-from ldpstats.errors import LdpstatsError, shortened
 
 Groups: TypeAlias = tuple[tuple[str, ...], ...]
 
@@ -143,19 +140,3 @@ def _added(one: Provenance, attributes: tuple[str, ...]) -> Groups:
     if isinstance(one, Summed):
         return one.pooled or (one.of,)
     return (attributes,)
-
-
-def saved(plain: Mapping[str, Any]) -> Provenance:
-    """Read the provenance of a table with reports of its own, as `to_dict` wrote it."""
-    kind = plain["kind"]
-    if kind == Summed.kind:
-        return Summed(_names(plain["of"]), tuple(map(_names, plain.get("pooled", ()))))
-    if kind != Collected.kind:
-        raise LdpstatsError(f"a saved table that was {shortened(kind)}", "tables that were collected, or added up")
-    return COLLECTED
-
-
-def _names(plain: Sequence[str]) -> tuple[str, ...]:
-    if not isinstance(plain, list) or not all(isinstance(name, str) for name in plain):
-        raise LdpstatsError(f"the attributes {shortened(plain)}", "a list of names")
-    return tuple(plain)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from math import prod
@@ -15,8 +15,8 @@ from ldpstats.answers.domain import Domain
 from ldpstats.answers.questions import Question
 from ldpstats.errors import LdpstatsError
 from ldpstats.estimation.blocks import Block
-from ldpstats.noise import DenseChannel, MultinomialNoise, Tally, noise_from_dict
-from ldpstats.numbers.arrays import IntArray, at_least, counts_array
+from ldpstats.noise import DenseChannel, MultinomialNoise, Tally
+from ldpstats.numbers.arrays import IntArray, at_least
 from ldpstats.tables.parts import Parts
 
 LARGEST_CROSSED = 1 << 10
@@ -133,30 +133,6 @@ class CrossedRows:
             Parts.together([self.parts, other.parts]),
             self.simulated + other.simulated,
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the rows as plain values, without who sent them."""
-        return {
-            "attributes": list(self.domain.names),
-            "noises": [noise.to_dict() for noise in self.noises],
-            "answers": self.answers.T.tolist(),
-            "copies": self.copies.tolist(),
-            "simulated": self.simulated,
-        }
-
-    @classmethod
-    def from_dict(cls, plain: Mapping[str, Any], domain: Domain, parts: Parts) -> CrossedRows:
-        """Read what `to_dict` wrote, given the set's domain and who sent them."""
-        read = [noise_from_dict(one) for one in plain["noises"]]
-        noises = tuple(one for one in read if isinstance(one, MultinomialNoise))
-        asked = domain.project(plain["attributes"])
-        if len(noises) < len(read) or len(plain["answers"]) != len(asked):
-            raise LdpstatsError(f"rows of {len(plain['answers'])} answers", f"an answer to each of {asked.names}")
-        copies = counts_array(np.asarray(plain["copies"]), len(plain["copies"]), "copies of rows")
-        answers = np.array(plain["answers"], dtype=np.int64).T.reshape(copies.size, len(asked))
-        if copies.sum() != parts.n:
-            raise LdpstatsError(f"{copies.sum():,} rows of {parts.n:,} respondents", "one row of a respondent")
-        return cls(asked, noises, answers, copies, parts, plain["simulated"])
 
 
 def merged_rows(known: tuple[CrossedRows, ...], added: tuple[CrossedRows, ...]) -> tuple[CrossedRows, ...]:

@@ -11,7 +11,7 @@ import pytest
 
 import ldpstats as ldp
 from ldpstats.mechanisms import REGISTRY, Mechanism, mechanism
-from ldpstats.noise import noise_from_dict
+from ldpstats.saving.codec import decoded, encoded
 
 LASTING = "repeated answers"
 KINDS = [kind for kind in REGISTRY if kind.only_k is None]
@@ -54,7 +54,7 @@ def test_it_can_be_saved_and_made_again(kind: type[Mechanism], k: int) -> None:
     plain = json.loads(json.dumps(made.to_dict()))
     assert mechanism(plain.pop("name"), **plain) == made
     assert pickle.loads(pickle.dumps(made)) == made  # noqa: S301  # our own
-    assert noise_from_dict(json.loads(json.dumps(made.noise.to_dict()))) == made.noise
+    assert decoded(json.loads(json.dumps(encoded(made.noise)))) == made.noise
     assert pickle.loads(pickle.dumps(made.noise)) == made.noise  # noqa: S301  # our own
     assert hash(made) == hash(kind(k=k, epsilon=1.0))
 

@@ -265,7 +265,7 @@ def test_a_stored_client_remembers_answers_and_what_they_cost() -> None:
 )
 def test_what_is_no_saved_client_is_refused(text: str) -> None:
     whole = Client(PAIR, RECORDS[0], 1.5).to_json()
-    for wrong in (text, whole[:-5], whole.replace('"spent": 0.0', '"spent": 0.5'), whole.replace('"F"', '"M"', 1)):
+    for wrong in (text, whole[:-5], whole.replace('"spent":0.0', '"spent":0.5'), whole.replace('"F"', '"M"', 1)):
         with pytest.raises(LdpstatsError, match="not a saved client"):
             Client.from_json(wrong)
 
