@@ -24,7 +24,7 @@ from ldpstats.client import Respondent
 from ldpstats.io import checkpoints, csv_files
 from ldpstats.io.checksums import checksum
 from ldpstats.io.parquet_files import _arrays
-from ldpstats.saving.envelope import digest
+from ldpstats.saving.files import digest
 
 Fuzzed: TypeAlias = tuple[list[str], Callable[[str], object], Callable[[Any], str]]
 Row: TypeAlias = tuple[int, int]

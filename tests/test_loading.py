@@ -16,8 +16,7 @@ import pytest
 import ldpstats as ldp
 from ldpstats import limits
 from ldpstats.errors import LdpstatsError
-from ldpstats.loading import loaded
-from ldpstats.saving.envelope import sealed
+from ldpstats.saving.files import loaded, sealed
 
 DOMAIN = ldp.Domain({"a": ["x", "y"], "b": ["p", "q", "r"], "c": [0, 1]})
 PEOPLE = np.array([300, 100, 50, 50, 80, 20, 100, 300, 10, 40, 60, 90])

@@ -17,7 +17,7 @@ from ldpstats.answers.separators import separator_of, stated_separator
 from ldpstats.answers.text_column import TextColumn, Texts, numbers_in, refuse_too_many
 from ldpstats.errors import DomainError, LdpstatsError, one_line, shortened
 from ldpstats.limits import enough_memory
-from ldpstats.saving.envelope import UNREADABLE, kind_of
+from ldpstats.saving.files import UNREADABLE, kind_of
 
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "#N/A", "-")
 """Cells that mean that there is no answer, unless one of them is a category."""

@@ -43,7 +43,7 @@ from ldpstats.protocols import PROTOCOLS, LocalProtocol, Protocol
 from ldpstats.protocols.contract import missing
 from ldpstats.protocols.framed import sent_of_frame
 from ldpstats.protocols.groups import label
-from ldpstats.saving.envelope import sealed
+from ldpstats.saving.files import sealed
 from ldpstats.tables import TableSet
 from ldpstats.tables.parts import Parts
 

@@ -20,7 +20,7 @@ from ldpstats.presentation import Result, Summary, summary_of_figures
 from ldpstats.protocols import SampledGroups
 from ldpstats.protocols.groups import Group, checked_domain, groups_of, label
 from ldpstats.protocols.summary import named
-from ldpstats.saving.hints import Amount, Share
+from ldpstats.saving.registered import Amount, Share
 from ldpstats.views import views
 
 Cover: TypeAlias = Literal["pairs", "triples"]

@@ -22,7 +22,7 @@ from ldpstats.estimation.blocks import Block
 from ldpstats.estimation.estimate import among_proportions
 from ldpstats.estimation.simplex import nearest_proper
 from ldpstats.numbers.arrays import FloatArray, IntArray, unweighted
-from ldpstats.saving.hints import Count
+from ldpstats.saving.registered import Count
 from ldpstats.tables import Consistent, Figures, Table, TableSet, checked_table_set
 from ldpstats.tables.parts import Parts
 

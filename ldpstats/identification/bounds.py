@@ -31,7 +31,7 @@ from ldpstats.noise import simulation
 from ldpstats.numbers.arrays import FloatArray, significance
 from ldpstats.presentation import Picture, Result, Summary, plain_values, summary_of_figures
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.saving.hints import Count, Share
+from ldpstats.saving.registered import Count, Share
 
 LEVEL = 0.001
 """How often, at most, sums of one population that are measured several times are called contradictory."""

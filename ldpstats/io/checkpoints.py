@@ -9,8 +9,7 @@ from typing import Any
 
 from ldpstats.errors import LdpstatsError
 from ldpstats.limits import LARGEST_FILE
-from ldpstats.saving.envelope import opened, sealed
-from ldpstats.saving.files import read_file, write
+from ldpstats.saving.files import opened, read_file, sealed, write
 
 KIND, VERSION = "unfinished count", 1
 _SECONDS = 5.0

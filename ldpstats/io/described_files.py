@@ -14,7 +14,7 @@ from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.io.headers import Header
 from ldpstats.presentation import Result, Summary, plain_rows, plain_values, summary_of_figures
 from ldpstats.privacy import plain_level, rounded_up
-from ldpstats.saving.hints import Count
+from ldpstats.saving.registered import Count
 
 _SAID = 30
 """Up to so many rows of a protocol have a line each."""

@@ -14,7 +14,7 @@ from ldpstats import __version__
 from ldpstats.errors import ReportError, one_line, shortened
 from ldpstats.privacy import plain_level
 from ldpstats.protocols import LocalProtocol
-from ldpstats.saving.envelope import digest, read_json
+from ldpstats.saving.files import digest, read_json
 
 VERSION = 1
 _IDENTITY = re.compile(r"[0-9a-f]{32}")

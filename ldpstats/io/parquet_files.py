@@ -24,7 +24,7 @@ from ldpstats.io.layouts import Layout, Ragged, counted_columns
 from ldpstats.limits import LARGEST_GROUP, LARGEST_HEADER, MOST_GROUPS, too_little_memory
 from ldpstats.numbers.arrays import IntArray
 from ldpstats.protocols import LocalProtocol
-from ldpstats.saving.envelope import UNREADABLE, digest
+from ldpstats.saving.files import UNREADABLE, digest
 
 if TYPE_CHECKING:
     import pyarrow as pa

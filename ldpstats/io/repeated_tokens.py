@@ -9,7 +9,7 @@ import pandas as pd
 
 from ldpstats.errors import LdpstatsError
 from ldpstats.presentation import Result, Summary, plain_values, summary_of_facts
-from ldpstats.saving.hints import Count
+from ldpstats.saving.registered import Count
 
 
 @dataclass(frozen=True, slots=True, repr=False)

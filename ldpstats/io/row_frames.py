@@ -20,7 +20,7 @@ from ldpstats.protocols import LocalProtocol
 from ldpstats.protocols.counting import SentRow, SentRows
 from ldpstats.protocols.framed import refuse_foreign_rows, sent_of_frame
 from ldpstats.protocols.wire import Reason
-from ldpstats.saving.envelope import UNREADABLE
+from ldpstats.saving.files import UNREADABLE
 
 COLUMNS = frozenset(["collection", "group", "number", "protocol", "report", "simulated"])
 _ROWS = 1 << 16

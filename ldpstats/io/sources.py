@@ -23,7 +23,7 @@ from ldpstats.io.chunks import Source
 from ldpstats.io.described_files import ReportFile
 from ldpstats.io.row_frames import COLUMNS, FrameSource, RowsSource
 from ldpstats.limits import enough_memory
-from ldpstats.saving.envelope import kind_of
+from ldpstats.saving.files import kind_of
 
 Reports: TypeAlias = str | Path | pd.DataFrame | Iterable[str | Path] | Iterable[pd.DataFrame]
 """Files, data frames, or several of one kind."""

@@ -13,7 +13,7 @@ from ldpstats.mechanisms.truth_or_fake import FakeResponse
 from ldpstats.numbers.grid import read_numerator
 from ldpstats.privacy import plain_level
 from ldpstats.saving.codec import decoded, encoded
-from ldpstats.saving.envelope import differences
+from ldpstats.saving.files import differences
 
 _PROBABILITIES = "probabilities"
 

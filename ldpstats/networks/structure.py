@@ -11,7 +11,7 @@ import pandas as pd
 
 from ldpstats.answers.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line, shortened
-from ldpstats.saving.hints import Share
+from ldpstats.saving.registered import Share
 
 if TYPE_CHECKING:
     from networkx import DiGraph

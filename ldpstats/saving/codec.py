@@ -105,7 +105,8 @@ class _Encoder:
         cls = type(value)
         if cls in self._fields_of or is_registered(cls):
             known = self._fields_of.setdefault(cls, kept_fields(cls))
-            fields, keys = {}, []
+            fields: dict[str, Any] = {}
+            keys: list[Hashable] = []
             for name, fits, is_array in known:
                 field = getattr(value, name)
                 # a file that could not be read again would be worth nothing
@@ -115,11 +116,12 @@ class _Encoder:
                         f"a {name} of the type that the class states",
                     )
                 if type(field) is tuple and len(field) >= _RANGE and _counts_up(field):
-                    fields[name], key = {"range": len(field)}, ("range", len(field))
+                    fields[name] = {"range": len(field)}
+                    keys.append(("range", len(field)))
                 else:
                     # a single number in the place of an array is one without axes
                     fields[name], key = self.plain(np.asarray(field) if is_array else field)
-                keys.append(key)
+                    keys.append(key)
             return cls.__name__, fields, tuple(keys)
         if isinstance(value, np.ndarray):
             dtype, shape, entries = _written_array(value)
@@ -130,7 +132,7 @@ class _Encoder:
         raise LdpstatsError(
             f"{shortened(value)}, an object of the class {type(value).__name__}",
             "objects that can be saved",
-            "A class from outside the package has to be registered: ldpstats.saving.registered.register.",
+            "A class from outside the package has to be registered: ldpstats.extend.register.",
         )
 
 

@@ -21,9 +21,8 @@ from ldpstats.noise import simulation
 from ldpstats.presentation import Picture, Result, Summary, plain_values, summary_of_figures
 from ldpstats.privacy import PrivacyStatement, rounded_up
 from ldpstats.saving.codec import decoded_as, encoded
-from ldpstats.saving.envelope import opened, sealed
-from ldpstats.saving.files import write
-from ldpstats.saving.hints import fits
+from ldpstats.saving.files import opened, sealed, write
+from ldpstats.saving.registered import fits
 from ldpstats.tables.origin import Origin
 from ldpstats.tables.parts import Parts
 from ldpstats.tables.pooled import pooled_table

@@ -24,7 +24,7 @@ from ldpstats.privacy import strict_epsilon, worst_ratio
 from ldpstats.protocols.population import respondents
 from ldpstats.protocols.rrba import Client
 from ldpstats.saving.codec import encoded
-from ldpstats.saving.envelope import sealed
+from ldpstats.saving.files import sealed
 
 DOMAIN = ldp.Domain({"sex": ["F", "M"], "age": [1, 2, 3], "car": [True, False]})
 PEOPLE = pd.DataFrame({"sex": ["F", "M", "M", "F"] * 5, "age": [1, 2, 3, 2, 1] * 4, "car": [True, False] * 10})

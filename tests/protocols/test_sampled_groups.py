@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from ldpstats import GRR, RRBA, Domain, LdpstatsError, PerAttribute, SampledGroups
-from ldpstats.saving.envelope import sealed
+from ldpstats.saving.files import sealed
 
 MECHANISMS = ["grr", "oue", "ss"]
 

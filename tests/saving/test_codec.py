@@ -20,7 +20,7 @@ from ldpstats.answers.questions import Question
 from ldpstats.errors import LdpstatsError
 from ldpstats.saving import codec
 from ldpstats.saving.codec import decoded, encoded
-from ldpstats.saving.envelope import UNREADABLE
+from ldpstats.saving.files import UNREADABLE
 
 
 def back(value: Any) -> Any:

@@ -18,7 +18,7 @@ from ldpstats.mechanisms import GRR, HR, OLH, OUE, RR, SS, SUE, FakeResponse, Me
 from ldpstats.numbers.grid import GRID
 from ldpstats.protocols import RRBA, CentralLaplace, HadamardCoefficients, PerAttribute, SampledGroups
 from ldpstats.protocols.rrba.query import GroupQuery, Query
-from ldpstats.saving.envelope import sealed
+from ldpstats.saving.files import sealed
 
 VECTORS = Path(__file__).parents[2] / "clients" / "test_vectors.json"
 LARGEST = GRID - 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ldpstats.saving.envelope import sealed
+from ldpstats.saving.files import sealed
 
 
 def forged(text: str, path: str, value: Any) -> str:

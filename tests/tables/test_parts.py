@@ -17,7 +17,7 @@ from ldpstats.answers.questions import Question
 from ldpstats.errors import LdpstatsError, ReportError
 from ldpstats.estimation.blocks import Block
 from ldpstats.saving.codec import encoded
-from ldpstats.saving.envelope import UNREADABLE
+from ldpstats.saving.files import UNREADABLE
 from ldpstats.tables.parts import Parts, new_identity
 
 DOMAIN = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"], "age": [1, 2, 3]})

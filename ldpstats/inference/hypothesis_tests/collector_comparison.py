@@ -16,7 +16,7 @@ from ldpstats.numbers.arrays import at_least, probability
 from ldpstats.pictures.intervals import Ranking
 from ldpstats.presentation import Picture, Result, Summary, plain_values, summary_of_figures
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.saving.hints import Count, Share
+from ldpstats.saving.registered import Count, Share
 
 _SAID, _MOST_ROWS = 5, 40
 _LEAST = 1e-300

@@ -19,7 +19,7 @@ from ldpstats.numbers.arrays import FloatArray
 from ldpstats.pictures.intervals import ModelFit
 from ldpstats.presentation import Result, Summary, summary_of_facts
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.saving.hints import Count, Share
+from ldpstats.saving.registered import Count, Share
 from ldpstats.tables import Table, checked_table
 
 

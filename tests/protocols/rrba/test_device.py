@@ -22,7 +22,7 @@ from ldpstats.numbers.grid import GRID
 from ldpstats.privacy import worst_ratio
 from ldpstats.protocols.rrba import Client, Query
 from ldpstats.protocols.rrba.query import GroupQuery
-from ldpstats.saving.envelope import sealed
+from ldpstats.saving.files import sealed
 
 
 def test_the_same_query_gets_the_same_answer_at_no_further_cost(protocol: RRBA) -> None:

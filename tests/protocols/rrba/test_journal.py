@@ -461,7 +461,7 @@ WORKER = """
 import os, signal, sys
 from pathlib import Path
 from ldpstats import RRBA
-from ldpstats.saving.envelope import sealed
+from ldpstats.saving.files import sealed
 from ldpstats.errors import ReportError
 from ldpstats.protocols.rrba import Answer
 
