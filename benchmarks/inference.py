@@ -31,8 +31,8 @@ from scipy.special import chdtrc
 import ldpstats as ldp
 from ldpstats.answers.questions import Question
 from ldpstats.estimation.blocks import Block
-from ldpstats.inference.engine.block_evidence import BlockEvidence
 from ldpstats.inference.engine.detectability import deviations
+from ldpstats.inference.engine.evidence import BlockEvidence
 from ldpstats.inference.engine.families import ProductOfConditionals
 from ldpstats.inference.engine.procedure import approximations_checked
 from ldpstats.inference.engine.statistics import LikelihoodRatio, ScoreStatistic, WaldStatistic

@@ -30,8 +30,7 @@ from support.protocol_files import KINDS, body_of, sealed_again
 
 from ldpstats import client
 from ldpstats.answers.domain import Domain
-from ldpstats.conformance.courses import law_of_courses
-from ldpstats.conformance.enumeration import seeds_of_all_maps
+from ldpstats.conformance.enumeration import law_of_courses
 from ldpstats.mechanisms import (
     GRR,
     HR,
@@ -113,7 +112,7 @@ def test_the_client_has_the_exact_law_of_the_vectorized_sampler(mechanism: Mecha
     for value in range(mechanism.k):
         law = law_of_client(lambda words, value=value: row_bytes(mechanism, randomizer.report(value, words)))
         sampler = lambda count, draws, value=value: mechanism.randomize(np.full(count, value), draws)  # noqa: E731
-        assert law == law_of_courses(sampler, mechanism.report_format.dtype, seeds_of_all_maps, 20_000)
+        assert law == law_of_courses(sampler, mechanism.report_format.dtype)
 
 
 @pytest.mark.parametrize("mechanism", HASHES, ids=str)
@@ -125,7 +124,7 @@ def test_given_the_hash_function_the_law_is_that_of_the_vectorized_sampler(mecha
         law = law_of_client(lambda words, value=value: row_bytes(mechanism, randomizer.report(value, words)), function)
         sampler = lambda count, draws, value=value: mechanism.randomize(np.full(count, value), draws)  # noqa: E731
         seeds = np.array([function], dtype=np.uint64)
-        of_all = law_of_courses(sampler, np.dtype(np.uint64), lambda k, symbols: seeds, 20_000)  # noqa: B023, ARG005
+        of_all = law_of_courses(sampler, np.dtype(np.uint64), lambda k, symbols: seeds)  # noqa: B023, ARG005
         assert law == of_all
 
 
@@ -137,7 +136,7 @@ def test_truth_or_fake_has_the_exact_law_of_the_vectorized_sampler() -> None:
         for value in range(mechanism.k):
             law = law_of_client(partial(client.randomizer(plain).report, value))
             sampler = lambda count, draws, value=value: mechanism.randomize(np.full(count, value), draws)  # noqa: E731, B023
-            exact = law_of_courses(sampler, np.dtype(np.uint8), seeds_of_all_maps, 20_000)
+            exact = law_of_courses(sampler, np.dtype(np.uint8))
             assert law == {report[0]: chance for report, chance in exact.items()}
 
 

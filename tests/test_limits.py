@@ -17,6 +17,7 @@ from ldpstats.inference.engine.detectability import (
     Detectability,
     degrees_of_freedom,
     even_information,
+    principal_information,
     report_information,
 )
 from ldpstats.inference.planning.design import PlannedTest, uniform_margins
@@ -34,7 +35,7 @@ from ldpstats.noise import (
     SupportNoise,
     TruthOrFake,
 )
-from ldpstats.noise.noisy_counts import DiscreteLaplace
+from ldpstats.noise.additive import DiscreteLaplace
 from ldpstats.numbers.arrays import as_array, at_least, positive_epsilon, real_array, significance
 from ldpstats.saving.codec import encoded
 
@@ -195,13 +196,10 @@ FILES_THAT_ASK_FOR_TOO_MUCH: dict[str, tuple[str, dict[str, Any]]] = {
         {"SupportNoise": {"cells": 10**10, "p": 0.75, "q": 0.25, "r1": 0.1875, "r2": 0.0625, "size": None}},
     ),
     "a sum": ("tally noise", {"AdditiveNoise": {"cells": 10**10, "weights": [0.75, 0.25]}}),
-    "blocks": (
-        "tally noise channel",
-        {"HadamardResponse": {"cells": 2, "blocks": 1, "size": 2**40, "inside": 0.9}},
-    ),
-    "columns": ("tally noise channel", {"HadamardRandomizedResponse": {"cells": 2**40, "truth": 0.75}}),
+    "blocks": ("tally noise", {"HadamardResponse": {"cells": 2, "blocks": 1, "width": 2**40, "inside": 0.9}}),
+    "columns": ("tally noise", {"HadamardRandomizedResponse": {"cells": 2**40, "truth": 0.75}}),
     "symbols": (
-        "tally noise channel",
+        "tally noise",
         {"CohortChannel": {"codes": encoded(np.array([[0, 1, 0, 1]])), "symbols": 2**40, "truth": 0.75}},
     ),
     "noise": ("tally noise", {"NoisyCounts": {"cells": 10**10, "n": 5, "law": {"DiscreteLaplace": {"scale": 1.0}}}}),
@@ -224,7 +222,9 @@ def test_a_plan_for_equal_frequencies_needs_no_matrix_between_cells(shape: tuple
     for name in ("grr", "ss", "oue", "sue", "she", "the", "olh"):
         noise = ldp.mechanism(name, k=cells, epsilon=1.0).noise
         found = PlannedTest(margins).seen_through(noise)
-        dense = Detectability.average(report_information(noise, margins), degrees_of_freedom(noise, shape))
+        dense = Detectability.of_principal(
+            principal_information(report_information(noise, margins)), degrees_of_freedom(noise, shape)
+        )
         assert found.df == dense.df
         np.testing.assert_allclose(dense.seen, np.full(dense.seen.size, found.seen[0]), rtol=1e-9)
     uneven = MultinomialNoise(TruthOrFake(0.5, (0.7, *[0.3 / (cells - 1)] * (cells - 1))))

@@ -1,9 +1,10 @@
-"""Commands that read answers: their categories, what leaves the respondents, or an analysis in one step."""
+"""Commands that read answers: their categories, what leaves the respondents, an analysis, and a demonstration."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,8 @@ import click
 
 from ldpstats.cli import options, pipes
 from ldpstats.cli.expected import ANSWERS, expected, saved_protocol
-from ldpstats.cli.options import FILE, examples
+from ldpstats.cli.options import FILE, MechanismName, examples
+from ldpstats.cli.program import wrong_usage
 from ldpstats.errors import LdpstatsError
 
 if TYPE_CHECKING:
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from ldpstats.answers.preparation import Cut
 
 _MISSING = "(missing)"
+_DEMO_PAGE = "ldpstats-demo.html"
+_NETWORKS = "survey, asia, sachs, child or alarm"
 _data = click.argument("data", type=FILE)
 _counts = click.option("--counts", default=None, help="Of a frequency table: the column that holds its counts.")
 
@@ -195,6 +199,58 @@ def analyse(
     where = _write_page(found, page, must=output is not None)
     report = f"Report: {where}{pipes.without_pictures()}"
     pipes.tell(report, {**found.to_dict(), "report": where} if as_json else None, as_json=as_json, output=page)
+
+
+@click.command(
+    short_help="A sensitive question, asked and tested privately.",
+    epilog=examples("ldpstats demo", "ldpstats demo --network asia --n 20000 --epsilon 1 --json"),
+)
+@click.option("--network", "name", default=None, help=f"Ask respondents of a network instead: {_NETWORKS}.")
+@click.option("--n", default=100_000, show_default=True, type=click.IntRange(min=1), help="How many respondents.")
+@click.option(
+    "--epsilon", default=2.0, show_default=True, type=options.Level(), help="Strict privacy level of every respondent."
+)
+@click.option(
+    "--mechanism",
+    default="auto",
+    show_default=True,
+    type=MechanismName(auto=True),
+    help="A name from `ldpstats mechanisms`, or auto.",
+)
+@click.option(
+    "--seed",
+    default=1,
+    show_default=True,
+    type=click.IntRange(min=0),
+    help="The demonstration is a simulation: same seed, same result.",
+)
+@click.option(
+    "--report",
+    default=None,
+    type=FILE,
+    help=f"Where to write all of it as a page; - is standard output.  [default: {_DEMO_PAGE} here, with text and where "
+    "matplotlib is]",
+)
+@click.option("--no-report", is_flag=True, help="Write no page.")
+@options.as_json
+def demo(report: str | None, no_report: bool, as_json: bool, **asked: Any) -> None:
+    """A sensitive question, from what leaves a phone to the tests of all pairs, beside the true answers."""
+    from ldpstats.analysis import demonstrate
+
+    if report and no_report:
+        raise click.UsageError("--report and --no-report: give one of the two.")
+    pipes.refuse_unwritable(report, "report")
+    with wrong_usage():
+        shown = demonstrate(**asked)
+    pipes.tell(shown, shown.to_dict() if as_json else None, as_json=as_json, output=report or "")
+    if not report and (no_report or as_json):
+        return
+    if report or find_spec("matplotlib"):
+        where = _write_page(shown, report or _DEMO_PAGE, must=report is not None)
+    else:
+        where = "needs its pictures: pip install 'ldpstats[plots]'"
+    if not as_json:
+        click.echo(f"This demonstration on such a page: {where}", err=report == pipes.STANDARD)
 
 
 def _write_page(found: Analysis, page: str, *, must: bool) -> str:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import click
 
 from ldpstats import __version__
-from ldpstats.cli.answering import analyse, domain, privatize
+from ldpstats.cli.answering import analyse, demo, domain, privatize
 from ldpstats.cli.collecting import merge, protocol, tables
 from ldpstats.cli.inferring import effects, network, report, test
-from ldpstats.cli.inspecting import audit, mechanisms, show
+from ldpstats.cli.inspecting import audit, mechanisms, plan, show
 from ldpstats.cli.program import Program
 from ldpstats.cli.reading_vignettes import vignettes
-from ldpstats.cli.starting import demo, plan
 
 _ENDS = """\b
 From data to a report, step by step (or in one: ldpstats analyse answers.csv --epsilon 2):

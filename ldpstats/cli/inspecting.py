@@ -1,4 +1,4 @@
-"""Commands that inspect: what a file holds, what mechanisms there are, and whether they keep what they claim."""
+"""Commands that inspect and plan: what files hold, what mechanisms claim and cost, how many respondents it takes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 from click.exceptions import Exit
 
 from ldpstats.cli import options, pipes
-from ldpstats.cli.expected import saved_protocol
+from ldpstats.cli.expected import saved_domain, saved_protocol
 from ldpstats.cli.options import FILE, MechanismName, examples
 from ldpstats.cli.program import DEFECT, wrong_usage
 from ldpstats.errors import LdpstatsError
@@ -166,3 +166,66 @@ def show(file: str, as_json: bool) -> None:
     pipes.tell(found.words, found.plain, as_json=as_json)
     if found.defects:
         raise Exit(DEFECT)
+
+
+@click.command(
+    short_help="How many respondents, which level or what power.",
+    epilog=examples(
+        "ldpstats plan --shape 4x4 --effect 0.1 --power 0.8 --epsilon 1",
+        "ldpstats plan --domain domain.json --epsilon 2 --n 20000",
+    ),
+)
+@click.option("--shape", default=None, help="The categories of a table's attributes, such as 4x4.")
+@click.option(
+    "--domain",
+    default=None,
+    type=FILE,
+    help="Instead of a shape: a file with a domain as JSON; all its pairs are asked for, one of each respondent.",
+)
+@click.option(
+    "--effect",
+    default=None,
+    type=float,
+    help="Cramér's V; Cohen's w unless there are two attributes.  [default: 0.1]",
+)
+@click.option(
+    "--mutual-information", default=None, type=float, help="Instead of an effect: nats that two attributes share."
+)
+@click.option(
+    "--conditional",
+    is_flag=True,
+    help="Test two attributes given the others: the first two of a shape; of a domain every two of each triple.",
+)
+@click.option(
+    "--power", default=None, type=float, help="The power wanted.  [default: 0.8 unless n and epsilon are given]"
+)
+@click.option("--alpha", default=0.05, show_default=True, help="The level; for pairs, of all together (Holm).")
+@click.option("--epsilon", default=None, type=options.Level(), help="Strict privacy level of every respondent.")
+@click.option("--n", default=None, type=click.IntRange(min=1), help="How many respondents.")
+@click.option(
+    "--mechanism",
+    multiple=True,
+    type=MechanismName(),
+    help="A name from `ldpstats mechanisms`; again for more.  [default: all]",
+)
+@options.as_json
+def plan(shape: str | None, domain: str | None, mechanism: tuple[str, ...], as_json: bool, **asked: Any) -> None:
+    """How many respondents, which level or what power: give two of the three."""
+    from ldpstats.inference import plan as planned
+
+    if (shape is None) == (domain is None):
+        raise click.UsageError(f"{'a shape and' if shape else 'neither a shape nor'} a domain: give one of the two.")
+    table = _shape(shape or "") if domain is None else saved_domain(domain)
+    with wrong_usage():
+        found = planned(mechanism or None, table, **asked)
+    pipes.tell(found.summary(), found.to_dict(), as_json=as_json)
+
+
+def _shape(text: str) -> tuple[int, ...]:
+    """Parse a shape such as 4x4."""
+    try:
+        return tuple(int(side) for side in text.split("x"))
+    except ValueError as error:
+        raise click.UsageError(
+            f"the shape {text!r}. Allowed: numbers of categories with an x between them, such as 4x4."
+        ) from error

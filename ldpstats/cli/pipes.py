@@ -128,7 +128,7 @@ def written_as(name: str) -> str:
 
 def without_pictures() -> str:
     """Return a remark that the page has no pictures, and why; empty if it has some."""
-    from ldpstats.report.page import can_draw
+    from ldpstats.report.content import can_draw
 
     return "" if can_draw() else " (without pictures: these need pip install 'ldpstats[plots]')"
 

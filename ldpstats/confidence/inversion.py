@@ -22,7 +22,7 @@ from ldpstats.errors import NotIdentifiedError
 from ldpstats.estimation import LinearPooling
 from ldpstats.estimation.block_stack import TruthOrFakeStack, all_truth_or_fake
 from ldpstats.estimation.blocks import Block
-from ldpstats.noise import MultinomialNoise, Tally, TruthOrFake
+from ldpstats.noise import Tally, TruthOrFake
 from ldpstats.noise.weighted import NODES, share_below, weighted_report
 from ldpstats.numbers.arrays import BoolArray, FloatArray
 
@@ -284,6 +284,6 @@ def _fewer(blocks: Sequence[Block]) -> list[Block]:
 def _averaged(blocks: Sequence[Block]) -> Block:
     stack = TruthOrFakeStack.of(blocks)
     n, truths, faked = int(stack.n.sum()), float((stack.n * stack.truth).sum()), (stack.n * stack.fakes).sum(axis=0)
-    noise = MultinomialNoise(TruthOrFake(truths / n, tuple((faked / faked.sum()).tolist())))
+    noise = TruthOrFake(truths / n, tuple((faked / faked.sum()).tolist()))
     cells = Question(blocks[0].question.attributes, blocks[0].question.shape, tuple(range(stack.classes.size)))
     return Block(cells, Tally(noise, stack.counts.sum(axis=0), n, sum(block.tally.simulated for block in blocks)))

@@ -15,7 +15,7 @@ import pandas as pd
 from ldpstats.answers.domain import Domain
 from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms import best_name, mechanism
-from ldpstats.numbers.arrays import FloatArray, IntArray, at_least, positive_epsilon, real_number
+from ldpstats.numbers.arrays import IntArray, at_least, positive_epsilon, real_number
 from ldpstats.presentation import Result, Summary, summary_of_figures
 from ldpstats.protocols import SampledGroups
 from ldpstats.protocols.groups import Group, checked_domain, groups_of, label
@@ -111,20 +111,9 @@ class CalmDesign(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Data frame with a row per design that was considered, and which one was chosen."""
-        rows = [
-            {
-                "made": one.made,
-                "size": one.size,
-                "number": one.number,
-                "noise error": one.noise_error,
-                "sampling error": one.sampling_error,
-                "left open": one.left_open,
-                "covered": one.covered,
-                "chosen": one.views == self.views,
-            }
-            for one in self._shown
-        ]
-        return pd.DataFrame(rows)
+        names = ("made", "size", "number", "noise_error", "sampling_error", "left_open", "covered")
+        rows = [[*(getattr(one, name) for name in names), one.views == self.views] for one in self._shown]
+        return pd.DataFrame(rows, columns=[*(name.replace("_", " ") for name in names), "chosen"])
 
     @property
     def headline(self) -> str:
@@ -138,13 +127,13 @@ class CalmDesign(Result):
     def summary(self) -> Summary:
         """Table of the designs that were considered, and why these views were chosen."""
         asked, number = self.release, f"{self.number:,} {'view' if self.number == 1 else 'views'}"
-        figures = [
-            [f"{one.noise_error:.3g}", f"{one.sampling_error:.3g}", _percent(one.left_open), _percent(one.covered)]
-            for one in self._shown
-        ]
         rows = [
-            [one.made, f"{one.size}", f"{one.number:,}", *own, "yes" if one.views == self.views else ""]
-            for one, own in zip(self._shown, figures, strict=True)
+            [
+                *(one.made, f"{one.size}", f"{one.number:,}", f"{one.noise_error:.3g}", f"{one.sampling_error:.3g}"),
+                *(f"{100 * share:.1f} %" for share in (one.left_open, one.covered)),
+                "yes" if one.views == self.views else "",
+            ]
+            for one in self._shown
         ]
         headers = ["views", "size", "number", "noise error", "sampling error", "left open", "covered", "chosen"]
         title = f"Views for tables of {asked.k} out of {len(asked.domain)} attributes: {number} of up to {self.size}"
@@ -162,10 +151,6 @@ class CalmDesign(Result):
             f"The views: {named(map(label, self.views))}.",
         ]
         return summary_of_figures(title, headers, rows, sentences)
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
 
 
 def calm_views(
@@ -246,74 +231,59 @@ class DesignProblem:
 
     def candidates(self) -> Iterator[tuple[str, tuple[Group, ...]]]:
         """Yield different sets of views that are small enough, each with the way it was made."""
-        d, met = len(self.domain), set[frozenset[Group]]()
-        every = [("all groups", groups_of(self.domain, k=self.k))] if math.comb(d, self.k) <= self._most else []
-        for made, found in [*self._covers("pairs"), *self._covers("triples"), *every]:
-            if len(found) <= self._most and frozenset(found) not in met:
-                met.add(frozenset(found))
-                yield made, found
+        d, most, met = len(self.domain), min(self.n, _MOST_VIEWS), set[frozenset[Group]]()
+        covers = (("pairs covered", self._covers("pairs", most)), ("triples covered", self._covers("triples", most)))
+        every = [groups_of(self.domain, k=self.k)] if math.comb(d, self.k) <= most else []
+        for made, sets in (*covers, ("all groups", every)):
+            for found in sets:
+                if len(found) <= most and frozenset(found) not in met:
+                    met.add(frozenset(found))
+                    yield made, found
         if not met:
             raise LdpstatsError(f"n = {self.n} for views of {d} attributes", "more respondents than views")
 
-    @property
-    def _most(self) -> int:
-        return min(self.n, _MOST_VIEWS)
-
-    def _covers(self, cover: Cover) -> Iterator[tuple[str, tuple[Group, ...]]]:
+    def _covers(self, cover: Cover, most: int) -> Iterator[tuple[Group, ...]]:
         held = _HELD[cover]
         for size in range(held, len(self.domain) + 1 if held <= self.k else 0):
-            if math.comb(len(self.domain), held) > self._most * math.comb(size, held):
+            if math.comb(len(self.domain), held) > most * math.comb(size, held):
                 continue
             found = covering_groups(self.domain, size, cover)
             if size > held and max(map(self.domain.size, found)) > _LARGEST_VIEW:
                 return
-            yield f"{cover} covered", found
+            yield found
 
     def designed(self, made: str, groups: tuple[Group, ...]) -> CalmDesign:
-        """Work out the errors that are to be expected of these views."""
-        precision = _InteractionVariances.by(self, groups)
-        sizes, targets = np.array(self.domain.shape), _subsets(np.arange(len(self.domain)), self.k)
-        cells = sizes[targets].prod(axis=1)
-        error, sampling, unknown = np.zeros((3, len(targets)))
-        for order in range(1, self.k + 1):
-            for part in _subsets(np.arange(self.k), order):
-                freedom, place = (sizes[targets[:, part]] - 1).prod(axis=1), _rank(targets[:, part])
-                error += freedom / cells * precision.variance[order][place]
-                sampling += freedom / cells * precision.sampling[order][place]
-                unknown += freedom * (precision.variance[order][place] == 0)
-        whole = precision.variance[self.k][_rank(targets)] > 0
-        left_open = unknown / (cells - 1)
-        noise_error, sampling_error = float((error - sampling).mean()), float(sampling.mean())
-        return CalmDesign(self, groups, made, noise_error, sampling_error, float(left_open.mean()), float(whole.mean()))
+        """Work out the errors that are to be expected of these views, pooled by their precision as least squares does.
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _InteractionVariances:
-    """Variance per degree of freedom of every interaction of up to k attributes, as all views together tell it.
-
-    It is zero where no view holds the set, and in the unit of a table's total squared error; an array for every order,
-    in the order of `_rank`.
-    """
-
-    variance: list[FloatArray]
-    sampling: list[FloatArray]
-
-    @classmethod
-    def by(cls, release: DesignProblem, groups: tuple[Group, ...]) -> _InteractionVariances:
-        """Pool the views by their precision, as least squares does."""
-        domain, orders = release.domain, range(release.k + 1)
+        What all views together tell of every interaction of up to k attributes is an array for every order, in the
+        order of `_rank`, in the unit of a table's total squared error and per degree of freedom.
+        """
+        domain, orders = self.domain, range(self.k + 1)
         precision = [np.zeros(math.comb(len(domain), order)) for order in orders]
         sampled = [np.zeros_like(one) for one in precision]
         for group in groups:
-            total = _total_variance(release.mechanism, domain.size(group), release.epsilon)
-            weight = release.n / len(groups) / total
+            total = _total_variance(self.mechanism, domain.size(group), self.epsilon)
+            weight = self.n / len(groups) / total
             members = np.sort([domain.names.index(name) for name in group])
             for order in orders[1 : len(group) + 1]:
                 place = _rank(_subsets(members, order))
                 precision[order][place] += weight
                 sampled[order][place] += weight / total
-        inverse = [np.divide(1, one, out=np.zeros_like(one), where=one > 0) for one in precision]
-        return cls(inverse, [part * one**2 for part, one in zip(sampled, inverse, strict=True)])
+        # zero where no view holds the set
+        variances = [np.divide(1, one, out=np.zeros_like(one), where=one > 0) for one in precision]
+        sizes, targets = np.array(domain.shape), _subsets(np.arange(len(domain)), self.k)
+        cells = sizes[targets].prod(axis=1)
+        error, sampling, unknown = np.zeros((3, len(targets)))
+        for order in orders[1:]:
+            for part in _subsets(np.arange(self.k), order):
+                freedom, place = (sizes[targets[:, part]] - 1).prod(axis=1), _rank(targets[:, part])
+                variance = variances[order][place]
+                error += freedom / cells * variance
+                sampling += freedom / cells * (sampled[order][place] * variance**2)
+                unknown += freedom * (variance == 0)
+        noise_error, sampling_error = float((error - sampling).mean()), float(sampling.mean())
+        left_open, held = float((unknown / (cells - 1)).mean()), precision[self.k][_rank(targets)] > 0
+        return CalmDesign(self, groups, made, noise_error, sampling_error, left_open, covered=float(held.mean()))
 
 
 @lru_cache(maxsize=4096)

@@ -17,7 +17,7 @@ from ldpstats.numbers.arrays import FloatArray, IntArray, places_onto
 from ldpstats.saving.registered import Count
 from ldpstats.tables import Consistent, Reconstructed, Table, checked_table
 from ldpstats.tables.shared import as_reported
-from ldpstats.tables.stacked import Contribution, Stacked
+from ldpstats.tables.stacked import Stacked
 
 Attributes = tuple[str, ...]
 _LEAST = 1e-12
@@ -106,10 +106,6 @@ class Marginal:
         if self.table is None or self.table.attributes == self.attributes:
             return cells
         return cells[:, self.table.domain.onto(self.attributes)]
-
-    def part(self, rows: IntArray, matrix: FloatArray) -> Contribution:
-        """What the sums at these rows take from its table, as multiples of its own cells, shape (rows, cells)."""
-        return Contribution(rows, matrix @ self.sums)
 
 
 def rise_of_variance(noise: NoiseModel) -> float:

@@ -14,7 +14,7 @@ from ldpstats.answers.columns import listed
 from ldpstats.answers.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation import ASSUMED, Measured, pvalue_in_words
-from ldpstats.estimation.shown_values import notes_of, reports_in_sentences, shown_values
+from ldpstats.estimation.estimate import notes_of, reports_in_sentences, shown_values
 from ldpstats.identification.cramers_v_limits import cramers_v_limits
 from ldpstats.identification.identified import Identified, radius
 from ldpstats.identification.pointwise import Pointwise

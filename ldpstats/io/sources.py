@@ -8,7 +8,7 @@ import stat
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -18,10 +18,10 @@ import pandas as pd
 from ldpstats.answers.frames import known_frame
 from ldpstats.errors import LdpstatsError, ReportError, shortened
 from ldpstats.io import csv_files, parquet_files
-from ldpstats.io.answer_files import AnswerSource
-from ldpstats.io.chunks import Source
-from ldpstats.io.described_files import ReportFile
-from ldpstats.io.row_frames import COLUMNS, FrameSource, RowsSource
+from ldpstats.io.columns import Source
+from ldpstats.io.headers import ReportFile
+from ldpstats.io.messages import MessageSource
+from ldpstats.io.row_files import COLUMNS, FrameSource, RowsSource
 from ldpstats.limits import enough_memory
 from ldpstats.saving.files import kind_of
 
@@ -64,7 +64,7 @@ def opened_sources(reports: Reports) -> Iterator[list[Source]]:
     paths = [_checked_path(one) for one in rest]
     if paths.count(STANDARD) > 1:
         raise LdpstatsError("standard input twice", "each file once")
-    with tempfile.TemporaryDirectory() if STANDARD in paths else _nothing() as folder:
+    with tempfile.TemporaryDirectory() if STANDARD in paths else nullcontext("") as folder:
         yield [_standard_input(folder) if path == STANDARD else open_source(path) for path in paths]
 
 
@@ -79,7 +79,7 @@ def open_source(path: str, name: str | None = None) -> Source:
     kinds: list[tuple[object, Callable[[str, str], Source]]] = [
         (head.startswith(parquet_files.MAGIC), parquet_files.ParquetSource),
         (head.startswith(csv_files.MAGIC), csv_files.CsvSource),
-        (_ANSWER.match(head), AnswerSource),
+        (_ANSWER.match(head), MessageSource),
         ((set(names.replace('"', "").split(",")) >= COLUMNS), RowsSource),
     ]
     for fits, source in kinds:
@@ -150,11 +150,6 @@ def _checked_path(path: Any) -> str:
     if not isinstance(path, (str, Path)) or not str(path) or "\0" in str(path):
         raise LdpstatsError(f"the file {shortened(path)}", "the name of a file, as a text or a pathlib.Path")
     return str(path)
-
-
-@contextmanager
-def _nothing() -> Iterator[str]:
-    yield ""
 
 
 def _standard_input(folder: str) -> Source:

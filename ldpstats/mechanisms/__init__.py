@@ -1,9 +1,9 @@
 """Mechanisms: one file per way of encoding, all certified by the conformance suite."""
 
 from ldpstats.mechanisms.base import GRID_LEVEL, Mechanism, ReportFormat, Reports, joint_ratio
-from ldpstats.mechanisms.closed_alphabet import ORAPPOR, ORR
+from ldpstats.mechanisms.cohorts import ORAPPOR, ORR, RAPPOR
 from ldpstats.mechanisms.dbitflip import DBitFlip, DBitFlipPM
-from ldpstats.mechanisms.grr import GRR, RR
+from ldpstats.mechanisms.grr import GRR, RR, FakeResponse, fake_numerators, least_fake
 from ldpstats.mechanisms.hadamard_response import HR, HRR
 from ldpstats.mechanisms.histogram import SHE
 from ldpstats.mechanisms.local_hashing import BLH, LH, OLH
@@ -12,8 +12,6 @@ from ldpstats.mechanisms.longitudinal_rounds import LBLH, LGRR, LOLH, LOSUE, LOU
 from ldpstats.mechanisms.memo import Memo
 from ldpstats.mechanisms.open_alphabet import OpenRAPPOR, OpenRR
 from ldpstats.mechanisms.plain_mechanisms import plain_mechanism, read_mechanism
-from ldpstats.mechanisms.random_projection import SHist
-from ldpstats.mechanisms.rappor import RAPPOR
 from ldpstats.mechanisms.registry import (
     REGISTRY,
     best_name,
@@ -24,9 +22,8 @@ from ldpstats.mechanisms.registry import (
     register_mechanism,
     registered_mechanisms,
 )
-from ldpstats.mechanisms.sketch import CMS, HCMS
+from ldpstats.mechanisms.sketch import CMS, HCMS, SHist
 from ldpstats.mechanisms.ss import SS
-from ldpstats.mechanisms.truth_or_fake import FakeResponse, fake_numerators, least_fake
 from ldpstats.mechanisms.unary import OUE, SUE, THE, UE, OneHotCMS
 
 __all__ = [

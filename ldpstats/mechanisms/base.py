@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from math import prod
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, overload
+from typing import Any, ClassVar, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -87,7 +87,7 @@ class ReportFormat:
         return 8 * self.dtype.itemsize * (self.width or 1)
 
 
-class Mechanism(Saveable, Protocol):
+class Mechanism(Saveable, ABC):
     """A randomizer for one value out of k, as a frozen dataclass with the fields `k` and `epsilon`.
 
     A mechanism supplies the members marked abstract; the others are the same for all, but for reports that are more
@@ -100,7 +100,7 @@ class Mechanism(Saveable, Protocol):
     --------
     >>> from dataclasses import dataclass
     >>> from fractions import Fraction
-    >>> from ldpstats.extend import GRID, Mechanism, MultinomialNoise, TruthOrFake, exp_below, numerator_at_most
+    >>> from ldpstats.extend import GRID, Mechanism, TruthOrFake, exp_below, numerator_at_most
     >>> @dataclass(frozen=True, slots=True)
     ... class Coin(Mechanism):
     ...     k: int
@@ -115,7 +115,7 @@ class Mechanism(Saveable, Protocol):
     ...
     ...     @property
     ...     def noise(self):
-    ...         return MultinomialNoise(TruthOrFake.uniform(self.k, Fraction(self.truth, GRID)))
+    ...         return TruthOrFake.uniform(self.k, Fraction(self.truth, GRID))
     ...
     ...     def likelihood_ratio(self):
     ...         return Fraction(self.truth * (self.k - 1), GRID - self.truth)
@@ -127,26 +127,16 @@ class Mechanism(Saveable, Protocol):
     array([0.51, 0.04, 0.45])
     """
 
+    # the fields of most: declared here for type checkers alone, as a mechanism may also know them from others
     __dataclass_fields__: ClassVar[dict[str, Any]]
+    k: int
+    epsilon: float
     name: ClassVar[str]
     aliases: ClassVar[tuple[str, ...]] = ()
     source: ClassVar[str]
     purpose: ClassVar[str] = "one answer"
     only_k: ClassVar[int | None] = None
     longitudinal: ClassVar[bool] = False
-
-    def __hash__(self) -> int:
-        return hash(tuple(self.to_dict().items()))
-
-    if TYPE_CHECKING:  # fields of most mechanisms, which would take a property for their default
-
-        @property
-        def k(self) -> int:
-            """The number of values."""
-
-        @property
-        def epsilon(self) -> float:
-            """The privacy level that was asked for; the implemented one is never above it."""
 
     @property
     @abstractmethod

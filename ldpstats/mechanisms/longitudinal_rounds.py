@@ -28,12 +28,11 @@ from numpy.typing import NDArray
 
 from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms.base import Mechanism
-from ldpstats.mechanisms.changing import IndependentPart, changing_ratio
 from ldpstats.mechanisms.grr import GRR
 from ldpstats.mechanisms.local_hashing import BLH, LH, LocalHashing, best_symbols
-from ldpstats.mechanisms.longitudinal import Longitudinal
+from ldpstats.mechanisms.longitudinal import IndependentPart, Longitudinal, changing_ratio
 from ldpstats.mechanisms.unary import OUE, SUE, UE, UnaryEncoding
-from ldpstats.noise import MultinomialNoise, SupportNoise, TruthOrFake
+from ldpstats.noise import SupportNoise, TruthOrFake
 from ldpstats.numbers.arrays import positive_epsilon
 from ldpstats.numbers.grid import GRID, double, exp_below, numerator_at_most
 from ldpstats.numbers.randomness import Draws
@@ -315,9 +314,9 @@ class LGRR(TwoRounds[GRR, ResponseTwice]):
     _first, _both = GRR, ResponseTwice
 
     @property
-    def noise(self) -> MultinomialNoise:  # type: ignore[override]  # a report names one value
+    def noise(self) -> TruthOrFake:  # type: ignore[override]  # a report names one value
         """Truth or a uniform fake, as one report per respondent shows it."""
-        return MultinomialNoise(TruthOrFake.uniform(self.k, self.rounds.shown[0]))
+        return TruthOrFake.uniform(self.k, self.rounds.shown[0])
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,16 @@ from pandas.api.types import infer_dtype
 from ldpstats.errors import LdpstatsError, ReportError, shortened
 from ldpstats.estimation import Estimate, ProcessedEstimate, refuse_empty
 from ldpstats.mechanisms.base import Mechanism, Reports, settled
-from ldpstats.mechanisms.codes import Codes, refuse_too_many
-from ldpstats.mechanisms.cohorts import CohortAnswers, CohortBits, answered, flip_numerator, flipped, header_bytes
+from ldpstats.mechanisms.cohorts import (
+    Codes,
+    CohortAnswers,
+    CohortBits,
+    answered,
+    flip_numerator,
+    flipped,
+    header_bytes,
+    refuse_too_many,
+)
 from ldpstats.mechanisms.local_hashing import best_symbols
 from ldpstats.numbers.arrays import FloatArray, positive_epsilon
 from ldpstats.numbers.grid import GRID, favoured_numerator, probability

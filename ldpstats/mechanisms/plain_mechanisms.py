@@ -8,8 +8,8 @@ from typing import Any
 
 from ldpstats.errors import LdpstatsError, shortened
 from ldpstats.mechanisms.base import Mechanism
+from ldpstats.mechanisms.grr import FakeResponse
 from ldpstats.mechanisms.registry import kind_named
-from ldpstats.mechanisms.truth_or_fake import FakeResponse
 from ldpstats.numbers.grid import read_numerator
 from ldpstats.privacy import plain_level
 from ldpstats.saving.codec import decoded, encoded

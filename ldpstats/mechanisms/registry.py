@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from inspect import isabstract
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -13,16 +13,14 @@ import pandas as pd
 from ldpstats.errors import LdpstatsError, one_line, shortened
 from ldpstats.limits import MOST_CELLS
 from ldpstats.mechanisms.base import Mechanism
-from ldpstats.mechanisms.closed_alphabet import ORAPPOR, ORR
+from ldpstats.mechanisms.cohorts import ORAPPOR, ORR, RAPPOR
 from ldpstats.mechanisms.dbitflip import DBitFlip, DBitFlipPM
 from ldpstats.mechanisms.grr import GRR, RR
 from ldpstats.mechanisms.hadamard_response import HR, HRR
 from ldpstats.mechanisms.histogram import SHE
 from ldpstats.mechanisms.local_hashing import BLH, LH, OLH
 from ldpstats.mechanisms.longitudinal_rounds import LBLH, LGRR, LOLH, LOSUE, LOUE, LSOUE, LSUE, LUE
-from ldpstats.mechanisms.random_projection import SHist
-from ldpstats.mechanisms.rappor import RAPPOR
-from ldpstats.mechanisms.sketch import CMS, HCMS
+from ldpstats.mechanisms.sketch import CMS, HCMS, SHist
 from ldpstats.mechanisms.ss import SS
 from ldpstats.mechanisms.unary import OUE, SUE, THE, UE, OneHotCMS
 from ldpstats.numbers.arrays import at_least, positive_epsilon
@@ -104,7 +102,7 @@ def register_mechanism(kind: AnyMechanism) -> AnyMechanism:
     True
     """
     global _registered  # noqa: PLW0603  # the one thing that registering changes
-    derived = isinstance(kind, type) and Mechanism in kind.__mro__
+    derived = isinstance(kind, type) and issubclass(kind, Mechanism)
     if not derived or not hasattr(kind, "__dataclass_params__") or isabstract(kind):
         raise LdpstatsError(
             f"{shortened(kind)} as a mechanism", "a dataclass derived from Mechanism that supplies all abstract members"
@@ -132,9 +130,9 @@ def checked_mechanism(value: object) -> Mechanism:
     ----------
     value : Mechanism
     """
-    if Mechanism not in type(value).__mro__:
+    if not isinstance(value, Mechanism):
         raise LdpstatsError(f"{shortened(value)} as a mechanism", "a mechanism, such as GRR(4, epsilon=1.0)")
-    return cast("Mechanism", value)
+    return value
 
 
 def mechanism(name: str, k: int, epsilon: float, **options: Any) -> Mechanism:

@@ -13,12 +13,11 @@ import numpy as np
 from ldpstats.answers.domain import Domain
 from ldpstats.consistency.marginals import Marginal, as_collected, refuse_untold
 from ldpstats.consistency.maximum_entropy import weighed_together
-from ldpstats.consistency.profile_likelihood import ProfileLikelihood
+from ldpstats.consistency.profile_limits import ProfileLikelihood
 from ldpstats.consistency.reconstruction_methods import RECONSTRUCTION_METHODS
 from ldpstats.consistency.relevant_marginals import relevant_marginals
 from ldpstats.errors import NotIdentifiedError, one_line
-from ldpstats.estimation.nearest import nearest_in_information
-from ldpstats.estimation.simplex import nearest_proper
+from ldpstats.estimation.simplex import nearest_in_information, nearest_proper
 from ldpstats.limits import refuse_too_large, refuse_too_many_cells
 from ldpstats.numbers.arrays import FloatArray, IntArray
 from ldpstats.presentation import progress

@@ -12,7 +12,7 @@ import numpy as np
 
 from ldpstats.estimation.blocks import Block
 from ldpstats.estimation.simplex import nearest_proper
-from ldpstats.noise import MultinomialNoise, SummedSupport, SupportNoise
+from ldpstats.noise import ChannelNoise, SummedSupport, SupportNoise
 from ldpstats.numbers.arrays import FloatArray, kronecker
 
 Margins: TypeAlias = tuple[FloatArray, FloatArray]
@@ -94,7 +94,7 @@ def even_law(blocks: Sequence[Block]) -> FloatArray | None:
     if isinstance(support, SupportNoise) and min(sizes) == max(sizes):
         size, spread = sizes[0], support.spread
         return np.array([size * spread.own, spread.rise, size**2 * spread.common, size * spread.slope, 1.0])
-    told = noise.own_and_common if isinstance(noise, MultinomialNoise) else None
+    told = noise.own_and_common if isinstance(noise, ChannelNoise) else None
     if told is None or float(np.ptp(told[1])) >= _EVEN:
         return None
     truth, fake = told[0], float(told[1][0])

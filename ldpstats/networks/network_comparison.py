@@ -17,8 +17,7 @@ from ldpstats.networks.bayesian_network import BayesianNetwork
 from ldpstats.networks.orientation import cpdag_of, extension_of
 from ldpstats.networks.structure import Edge
 from ldpstats.numbers.arrays import at_least
-from ldpstats.pictures.graph import DrawnEdge, NetworkGraph
-from ldpstats.pictures.layered import outward
+from ldpstats.pictures.graph import DrawnEdge, NetworkGraph, outward
 from ldpstats.presentation import Result, Summary, summary_of_facts
 from ldpstats.saving.registered import Amount, Count
 

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from ldpstats.noise.additive import AdditiveNoise
-from ldpstats.noise.channels import DenseChannel, TruthOrFake
-from ldpstats.noise.cohort_channel import CohortChannel
+from ldpstats.noise.additive import AdditiveNoise, DiscreteLaplace, NoisyCounts, RoundedGaussian
+from ldpstats.noise.channels import ChannelNoise, CohortChannel, DenseChannel, MultinomialNoise, TruthOrFake
 from ldpstats.noise.hadamard import HadamardRandomizedResponse, HadamardResponse
 from ldpstats.noise.information import Information, shortest, solve_or_shortest
-from ldpstats.noise.model import NoiseModel
-from ldpstats.noise.multinomial import MultinomialNoise
-from ldpstats.noise.noisy_counts import DiscreteLaplace, NoisyCounts, RoundedGaussian
+from ldpstats.noise.model import NoiseModel, ReportTotal
 from ldpstats.noise.pattern_channel import PatternChannel
-from ldpstats.noise.report_total import ReportTotal
 from ldpstats.noise.revealed import RevealedBits
-from ldpstats.noise.summed import SummedSupport
-from ldpstats.noise.support import SupportNoise
+from ldpstats.noise.support import SummedSupport, SupportNoise
 from ldpstats.noise.tally import Tally, simulation
 
 __all__ = [
     "AdditiveNoise",
+    "ChannelNoise",
     "CohortChannel",
     "DenseChannel",
     "DiscreteLaplace",

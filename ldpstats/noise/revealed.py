@@ -13,8 +13,7 @@ from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.limits import refuse_too_large
 from ldpstats.noise.channels import privacy_loss
 from ldpstats.noise.information import Information, information_of, solve_or_shortest
-from ldpstats.noise.model import NoiseModel
-from ldpstats.noise.report_total import ReportTotal
+from ldpstats.noise.model import NoiseModel, ReportTotal
 from ldpstats.noise.subsets import uniform_subset_counts
 from ldpstats.numbers.arrays import BoolArray, FloatArray, as_array, at_least
 
@@ -157,11 +156,6 @@ class RevealedBits(NoiseModel):
         sent = self._share * (self.flip + self._delta * (frequencies @ self._flat.T))
         by_cohort = sent.reshape(*sent.shape[:-1], self.cohorts, self._width)
         return np.stack([by_cohort, self._share - by_cohort], axis=-2).reshape(*sent.shape[:-1], self.outputs)
-
-    def design(self) -> tuple[FloatArray, FloatArray]:
-        """Return ρ (keep - flip) B with both signs, and the offset."""
-        none = self.mean(np.zeros(self.cells))
-        return (self.mean(np.eye(self.cells)) - none).T, none
 
     def report_covariance(self, frequencies: FloatArray) -> FloatArray:
         """Return the covariance matrix of what one report adds to the tally; a dense one."""

@@ -9,9 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ldpstats.pictures.colours import INK, SEQUENTIAL, UNDECIDED
+from ldpstats.pictures.colours import INK, SEQUENTIAL, UNDECIDED, ink_on
 from ldpstats.pictures.drawing import Axes, Picture, label_lines, literal
-from ldpstats.pictures.shading import ink_on
 
 _GREY, _STRIPES = (UNDECIDED, 0.25), (UNDECIDED, 0.5)
 """Of what is not decided: they let the page through, so that on a dark one they do not shine."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ldpstats.answers.domain import Domain
 from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms import Mechanism, ReportFormat
-from ldpstats.noise import MultinomialNoise
+from ldpstats.noise import ChannelNoise
 from ldpstats.noise.channels import proper
 from ldpstats.noise.pattern_channel import patterns_of
 from ldpstats.numbers.arrays import BoolArray
@@ -101,7 +101,7 @@ class CrossedAnswers:
         return CountedRow((sums.answers, sums.copies), lambda own: sums.block(own.names), sums)
 
     @property
-    def _noises(self) -> list[MultinomialNoise]:
+    def _noises(self) -> list[ChannelNoise]:
         return [_noise(one.mechanism) for one in self.asked]
 
 
@@ -147,8 +147,8 @@ def _numbers(mechanism: Mechanism, reports: NDArray[Any]) -> NDArray[np.int64]:
     return np.unpackbits(reports, axis=1, count=mechanism.k) @ (1 << np.arange(mechanism.k)[::-1])
 
 
-def _noise(mechanism: Mechanism) -> MultinomialNoise:
+def _noise(mechanism: Mechanism) -> ChannelNoise:
     noise = mechanism.noise
     channel = noise.channel or patterns_of(noise)
     assert channel is not None  # one output, or bits
-    return MultinomialNoise(channel)
+    return channel

@@ -12,7 +12,7 @@ from ldpstats.client import ClientError, refuse_oversized, refuse_too_many
 from ldpstats.errors import LdpstatsError, one_line, shortened
 from ldpstats.presentation import Shown
 from ldpstats.privacy import PrivacyStatement, plain_level
-from ldpstats.protocols.outside import RANDOM, REFUSE
+from ldpstats.protocols.population import RANDOM, REFUSE
 from ldpstats.saving.codec import decoded, encoded
 from ldpstats.saving.files import Saveable, differences, opened, sealed
 

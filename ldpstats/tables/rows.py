@@ -15,7 +15,7 @@ from ldpstats.answers.domain import Domain
 from ldpstats.answers.questions import Question
 from ldpstats.errors import LdpstatsError
 from ldpstats.estimation.blocks import Block
-from ldpstats.noise import DenseChannel, MultinomialNoise, Tally
+from ldpstats.noise import ChannelNoise, DenseChannel, Tally
 from ldpstats.numbers.arrays import IntArray, at_least
 from ldpstats.tables.parts import Parts
 
@@ -32,7 +32,7 @@ class CrossedRows:
     """
 
     domain: Domain
-    noises: tuple[MultinomialNoise, ...]
+    noises: tuple[ChannelNoise, ...]
     answers: IntArray
     copies: IntArray
     parts: Parts
@@ -55,7 +55,7 @@ class CrossedRows:
     def counted(
         cls,
         domain: Domain,
-        noises: Sequence[MultinomialNoise],
+        noises: Sequence[ChannelNoise],
         answers: NDArray[Any],
         copies: NDArray[Any],
         parts: Parts,
@@ -94,9 +94,9 @@ class CrossedRows:
 
     def block(self, attributes: Sequence[str]) -> Block:
         """Count the answers to some attributes together: their channel is the Kronecker product of the attributes'."""
-        matrices = [self.noises[self.domain.names.index(name)].channel.matrix() for name in attributes]
+        matrices = [self.noises[self.domain.names.index(name)].matrix() for name in attributes]
         channel = DenseChannel(tuple(map(tuple, reduce(np.kron, matrices).tolist())))
-        tally = Tally(MultinomialNoise(channel), self.counts(attributes), self.n, self.simulated)
+        tally = Tally(channel, self.counts(attributes), self.n, self.simulated)
         return Block(Question.of(self.domain, attributes), tally, tuple(attributes))
 
     def are_behind(self, block: Block) -> bool:

@@ -15,8 +15,8 @@ from scipy.stats import binom
 
 from ldpstats import GRR, OUE, Domain, SampledGroups, TableSet
 from ldpstats.conformance import ConformanceError, protocol_checks as checks
-from ldpstats.conformance.collection_laws import joint_counts
-from ldpstats.conformance.laws import fit_pvalue
+from ldpstats.conformance.protocol_checks import joint_counts
+from ldpstats.conformance.requirements import fit_pvalue
 from ldpstats.numbers.randomness import client_draws, generator
 from ldpstats.presentation import Summary, summary_of_facts
 from ldpstats.privacy import PrivacyStatement

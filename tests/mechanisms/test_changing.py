@@ -17,7 +17,7 @@ from ldpstats.conformance.enumeration import Law, outcomes
 from ldpstats.conformance.memory import joint_law, permanent_law
 from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms import Longitudinal, Memo, mechanism
-from ldpstats.mechanisms.changing import _courses, _exact_ratio
+from ldpstats.mechanisms.longitudinal import _courses, _exact_ratio
 from ldpstats.mechanisms.longitudinal_rounds import LBLH, LGRR, LOLH, LOSUE, LOUE, LSOUE, LSUE, LUE
 from ldpstats.privacy import strict_epsilon, worst_ratio
 

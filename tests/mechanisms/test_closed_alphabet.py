@@ -10,7 +10,7 @@ import pytest
 from ldpstats.conformance import exact_channel
 from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms import GRR, SS, SUE
-from ldpstats.mechanisms.closed_alphabet import ORAPPOR, ORR
+from ldpstats.mechanisms.cohorts import ORAPPOR, ORR
 
 
 @pytest.mark.parametrize(("k", "epsilon"), [(2, 1.0), (5, 0.5), (7, 3.0)])

@@ -71,7 +71,7 @@ def test_the_papers_blocks_are_the_papers(k: int, epsilon: float) -> None:
     blocks = 2 ** (math.ceil(math.log2(min(math.exp(epsilon), 2 * k))) - 1)
     size = 2 ** math.ceil(math.log2(k / blocks + 1))
     assert published_blocks(k, epsilon) == blocks
-    assert HR(k, epsilon, published_blocks(k, epsilon)).noise.channel.size == size
+    assert HR(k, epsilon, published_blocks(k, epsilon)).noise.width == size
 
 
 @pytest.mark.parametrize(("k", "share"), [(16, 0.687), (1000, 0.846), (1024, 0.651)])

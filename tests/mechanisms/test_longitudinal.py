@@ -13,7 +13,7 @@ import pytest
 from support.planted_bugs import ForgetfulMemo
 
 from ldpstats.conformance import ConformanceError
-from ldpstats.conformance.courses import Law
+from ldpstats.conformance.enumeration import Law
 from ldpstats.conformance.memory import (
     joint_law,
     permanent_law,

@@ -15,12 +15,10 @@ from numpy.typing import NDArray
 from support.parameters import certifications
 
 from ldpstats.conformance import exact_channel
-from ldpstats.conformance.courses import Law
-from ldpstats.conformance.enumeration import outcomes
+from ldpstats.conformance.enumeration import Law, outcomes
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, ReportError
 from ldpstats.mechanisms import Mechanism
-from ldpstats.mechanisms.closed_alphabet import ORAPPOR, ORR
-from ldpstats.mechanisms.cohorts import flip_numerator
+from ldpstats.mechanisms.cohorts import ORAPPOR, ORR, flip_numerator
 from ldpstats.mechanisms.open_alphabet import OpenAlphabet, OpenRAPPOR, OpenReports, OpenRR
 from ldpstats.numbers.arrays import at_least
 from ldpstats.numbers.grid import GRID

@@ -18,7 +18,7 @@ import ldpstats as ldp
 from ldpstats.conformance import FINEST_CHECKS, checks_of
 from ldpstats.errors import LdpstatsError
 from ldpstats.estimation import mixture_em
-from ldpstats.inference.engine.block_evidence import BlockEvidence
+from ldpstats.inference.engine.evidence import BlockEvidence
 from ldpstats.inference.planning.design import PlannedTest
 from ldpstats.limits import MOST_PATTERNS
 from ldpstats.mechanisms import OLH, OUE, SS, SUE, Mechanism, mechanism

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ldpstats.errors import LdpstatsError, ReportError
 from ldpstats.mechanisms.hadamard_response import HRR
-from ldpstats.mechanisms.random_projection import SHist, _bits
+from ldpstats.mechanisms.sketch import SHist, _bits
 from ldpstats.noise import MultinomialNoise, Tally
 
 

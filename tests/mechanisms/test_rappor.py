@@ -15,10 +15,8 @@ from support.planted_bugs import HashCountIgnored
 from ldpstats.conformance import ConformanceError, certify, exact_channel
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, ReportError
 from ldpstats.mechanisms import SUE, Mechanism
-from ldpstats.mechanisms.bits import bit_counts
-from ldpstats.mechanisms.codes import Codes, permuted, public_codes
-from ldpstats.mechanisms.cohorts import flip_numerator
-from ldpstats.mechanisms.rappor import RAPPOR
+from ldpstats.mechanisms.cohorts import RAPPOR, Codes, flip_numerator, permuted, public_codes
+from ldpstats.mechanisms.unary import bit_counts
 from ldpstats.noise.revealed import RevealedBits
 from ldpstats.numbers.grid import GRID
 from ldpstats.privacy import strict_epsilon, worst_ratio

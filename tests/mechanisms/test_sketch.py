@@ -15,7 +15,7 @@ from support.parameters import certifications
 from ldpstats.conformance import exact_channel
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, ReportError
 from ldpstats.mechanisms import SUE, Mechanism
-from ldpstats.mechanisms.codes import Codes
+from ldpstats.mechanisms.cohorts import Codes
 from ldpstats.mechanisms.sketch import CMS, HCMS
 from ldpstats.noise import Tally
 from ldpstats.numbers.arrays import FloatArray

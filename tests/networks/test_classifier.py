@@ -10,8 +10,7 @@ import pandas as pd
 import pytest
 
 import ldpstats as ldp
-from ldpstats.networks.classifier import Classifier
-from ldpstats.networks.naive_bayes import naive_bayes
+from ldpstats.networks.classifier import Classifier, naive_bayes
 
 DOMAIN = ldp.Domain({"cough": ["yes", "no"], "ill": [0, 1, 2], "fever": [False, True], "age": [30, 40.5]})
 PEOPLE = np.random.default_rng(1).dirichlet(np.full(24, 0.5)) * 400_000

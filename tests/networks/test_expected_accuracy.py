@@ -12,9 +12,8 @@ from support.random_networks import full_joint, random_network
 
 import ldpstats as ldp
 from ldpstats.networks.bayesian_network import BayesianNetwork
-from ldpstats.networks.classifier import Classifier
+from ldpstats.networks.classifier import Classifier, naive_bayes
 from ldpstats.networks.expected_accuracy import label_posterior
-from ldpstats.networks.naive_bayes import naive_bayes
 
 FOUR = ldp.Domain({"a": [0, 1], "b": ["x", "y", "z"], "c": [True, False], "d": [0, 1, 2]})
 

@@ -18,7 +18,7 @@ from scipy.stats import binom, chi2, chi2_contingency, false_discovery_control
 from support.crossed_chain import CHAIN, EXACT, chain_law, crossed, of_edges, people
 
 from ldpstats import Domain, LdpstatsError, NotIdentifiedError, ReportError, SampledGroups, mutual_information
-from ldpstats.conformance.collection_laws import joint_counts
+from ldpstats.conformance.protocol_checks import joint_counts
 from ldpstats.conformance.requirements import FALSE_FAILURE_RATE
 from ldpstats.consistency.junction_tree import Beliefs
 from ldpstats.estimation import mixture_em
@@ -26,7 +26,8 @@ from ldpstats.networks.lopub import (
     ESTIMATORS,
     LoPubModel,
     PairAssociation,
-    _agreeing,
+    agreeing,
+    clique_cells,
     clique_tree,
     dependency_graph,
     lopub,
@@ -52,7 +53,7 @@ SPARSE = np.array([[0.5, 0.0, 0.0], [0.0, 0.3, 0.2]])
 @pytest.mark.parametrize("mechanism", ["grr", "sue"])
 def test_em_finds_the_most_likely_cells(mechanism: str) -> None:
     table = crossed_table(SPARSE, 2000, 1.0, 3, mechanism)
-    found = ESTIMATORS["em"](table)
+    found = clique_cells(table, "em")
     assert np.abs(found - table.estimated_by("mle").estimate.ravel()).max() < 1e-4
     assert found.min() >= 0
     assert found.sum() == pytest.approx(1)
@@ -72,20 +73,20 @@ def test_the_lasso_solves_its_problem(mechanism: str) -> None:
         cvxpy.Minimize(1e4 * (cvxpy.sum_squares(matrix @ cells - observed) / 2 + penalty * cvxpy.sum(cells)))
     )
     problem.solve(solver="CLARABEL")
-    assert np.abs(ESTIMATORS["lasso"](table) - cells.value / cells.value.sum()).max() < 1e-4
+    assert np.abs(clique_cells(table, "lasso") - cells.value / cells.value.sum()).max() < 1e-4
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 @pytest.mark.parametrize("epsilon", [0.1, 3.0, EXACT])
 def test_two_respondents_are_enough_for_proper_cells(estimator: str, epsilon: float) -> None:
-    found = ESTIMATORS[estimator](crossed_table(SPARSE, 2, epsilon, 7))
+    found = clique_cells(crossed_table(SPARSE, 2, epsilon, 7), estimator)
     assert found.min() >= 0
     assert found.sum() == pytest.approx(1)
 
 
 def test_the_lassos_empty_cells_are_no_candidates_for_em() -> None:
     table = crossed_table(SPARSE, 20_000, 3.0, 5)
-    lasso, both = ESTIMATORS["lasso"](table), ESTIMATORS["lasso+em"](table)
+    lasso, both = clique_cells(table, "lasso"), clique_cells(table, "lasso+em")
     among = lasso > 0
     assert 3 <= among.sum() < 6
     assert np.array_equal(both > 0, among)
@@ -101,8 +102,8 @@ def test_the_published_lasso_sees_no_more_than_single_attributes() -> None:
     for law in same_margins:
         domain = Domain({"a": [0, 1], "b": [0, 1]})
         table = crossed(domain).collect(people(domain, law, 1000), rng=1)["a", "b"]
-        found.append(ESTIMATORS["published lasso"](table))
-        assert np.abs(ESTIMATORS["em"](table) - law.ravel()).max() < 1e-6
+        found.append(clique_cells(table, "published lasso"))
+        assert np.abs(clique_cells(table, "em") - law.ravel()).max() < 1e-6
     assert np.allclose(found[0], found[1], atol=1e-9)
     assert np.allclose(found[0], found[2], atol=1e-9)
     assert np.allclose(found[0].reshape(2, 2).sum(axis=1), 0.5, atol=1e-9)
@@ -133,7 +134,7 @@ def two_triangles() -> LoPubModel:
     tables[0].flat[2] = 0
     tables[1][..., 0] = 0
     tables = [table / table.sum() for table in tables]
-    beliefs = Beliefs(tree, _agreeing(tree, tables))
+    beliefs = Beliefs(tree, agreeing(tree, tables))
     return LoPubModel(domain, graph, beliefs, "em", crossed(domain).privacy(), 1000)
 
 
@@ -214,7 +215,7 @@ def test_a_category_that_a_clique_did_not_see_is_followed_by_what_is_usual() -> 
     tree = clique_tree(of_edges(CHAIN, ["ab", "bc"]))
     unseen = np.array([[0.1, 0.3], [0.2, 0.4], [0.0, 0.0]])
     tables = {("a", "b"): np.full((2, 3), 1 / 6), ("b", "c"): unseen, ("d",): np.array([0.5, 0.5])}
-    agreed = dict(zip(tree.cliques, _agreeing(tree, [tables[clique] for clique in tree.cliques]), strict=True))
+    agreed = dict(zip(tree.cliques, agreeing(tree, [tables[clique] for clique in tree.cliques]), strict=True))
     assert tree.cliques[0] == ("a", "b")
     assert np.allclose(agreed["b", "c"], np.array([[1 / 4, 3 / 4], [1 / 3, 2 / 3], [0.3, 0.7]]) / 3, atol=1e-15)
 

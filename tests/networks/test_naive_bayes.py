@@ -16,8 +16,8 @@ from support.spoken import spoken
 import ldpstats as ldp
 from ldpstats import BayesianNetwork
 from ldpstats.datasets import network
+from ldpstats.networks.classifier import _asked_with_label, conditional_information, naive_bayes, tree_augmented
 from ldpstats.networks.interactions import ErrorAxes, posteriors
-from ldpstats.networks.naive_bayes import _asked_with_label, conditional_information, naive_bayes, tree_augmented
 
 CHILD = network("child")
 FEATURES = tuple(name for name in CHILD.domain.names if name != "Disease")

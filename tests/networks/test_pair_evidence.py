@@ -18,12 +18,12 @@ from ldpstats.networks import pair_evidence
 from ldpstats.networks.interactions import plug_in_information
 from ldpstats.networks.pair_estimates import PairSources
 from ldpstats.networks.pair_evidence import (
-    EdgeConfidence,
     IndependenceAt,
     PairEvidence,
     asymptotic_pvalues,
     averaging_threshold,
     checked_pvalue,
+    edge_confidence,
     product_of,
     redrawn_sets,
 )
@@ -212,7 +212,7 @@ def test_consistent_tables_are_taken_as_they_were_collected(tables: TableSet, ev
 def test_few_respondents_and_categories_nobody_has_leave_numbers(n: int, epsilon: float) -> None:
     people = ASIA.sample(n, 1).assign(asia="no", tub="no")
     evidence = PairEvidence.of(ldp.SampledGroups(ASIA.domain, epsilon=epsilon).simulate(people, rng=1))
-    assert len(evidence.pairs) + len(evidence.missing) == 28
+    assert len(evidence.pairs) + len(evidence.sources.missing) == 28
     for found in (evidence, *evidence.redrawn(3, rng=1)):
         assert all(np.all(np.isfinite(getattr(found, figure))) for figure in FIGURES)
         assert found.shrunken.min() >= 0
@@ -248,9 +248,9 @@ def test_shares_of_networks_and_of_directions():
         ([("a", "b")], {("a", "b"): "collider"}),
         ([], ()),
     ]
-    found = EdgeConfidence.of(networks, PAIRS)
-    np.testing.assert_array_equal(found.joined, [0.75, 0.0, 0.5])
-    np.testing.assert_array_equal(found.forward, [2.5 / 3, np.nan, 0.25])
+    joined, forward = edge_confidence(networks, PAIRS)
+    np.testing.assert_array_equal(joined, [0.75, 0.0, 0.5])
+    np.testing.assert_array_equal(forward, [2.5 / 3, np.nan, 0.25])
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -17,12 +17,13 @@ from ldpstats.conformance.requirements import FALSE_FAILURE_RATE
 from ldpstats.datasets import network
 from ldpstats.estimation.blocks import Block
 from ldpstats.networks.interactions import Interactions
+from ldpstats.networks.learning import NETWORK_METHODS, chow_liu_tree, explained_pairs, pruned_pairs, spanning_tree
 from ldpstats.networks.pair_evidence import PairEvidence
-from ldpstats.networks.skeletons import SKELETON_METHODS, chow_liu_tree, explained_pairs, pruned_pairs, spanning_tree
 from ldpstats.networks.structure import Edge, EdgeConstraints
 from ldpstats.numbers.arrays import FloatArray
 from ldpstats.tables import Table, TableSet
 
+SKELETON_METHODS = {name: one.find for name, one in NETWORK_METHODS.items() if one.of_pairs}
 FREE = EdgeConstraints()
 SURVEY = network("survey")
 

@@ -12,10 +12,9 @@ import pytest
 from scipy.linalg import hadamard
 from support.channel_definitions import COHORTS, cohort_matrix
 
-from ldpstats.conformance.laws import counted, fit_pvalue, law_of_tally
-from ldpstats.conformance.requirements import FALSE_FAILURE_RATE
+from ldpstats.conformance.requirements import FALSE_FAILURE_RATE, counted, fit_pvalue, law_of_tally
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
-from ldpstats.noise.cohort_channel import CohortChannel
+from ldpstats.noise.channels import CohortChannel
 from ldpstats.noise.hadamard import HadamardRandomizedResponse
 from ldpstats.saving.codec import decoded, encoded
 
@@ -63,9 +62,9 @@ def test_codes_that_tell_no_values_apart_have_the_level_zero() -> None:
 def test_values_with_the_same_codes_are_not_identified() -> None:
     channel = CohortChannel([[0, 1, 0, 2], [2, 0, 2, 1]], 3, 0.8)
     assert not channel.identified
-    for estimate in (channel.invert, channel.spread):
+    for estimate, outputs in ((channel.debias, 6), (channel.covariance, 4)):
         with pytest.raises(NotIdentifiedError, match="rank 3 for 4 values"):
-            estimate(np.full(6, 1 / 6))
+            estimate(np.full(outputs, 1 / outputs))
     assert channel.simulate(np.array([5, 0, 0, 1]), np.random.default_rng(1)).sum() == 6
 
 
@@ -85,8 +84,8 @@ def test_many_slots_need_no_matrix_of_slots_by_slots() -> None:
     tracemalloc.start()
     mean = channel.push(uniform)
     np.testing.assert_allclose(channel.invert(mean), uniform, rtol=0, atol=1e-12)
-    covariance = channel.spread(mean)
-    channel.score(mean, mean)
+    covariance = channel.covariance(uniform)
+    channel.score(uniform, 1000 * mean, 1000)
     channel.simulate(np.full(300, 50), np.random.default_rng(8))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -112,7 +111,7 @@ def test_channels_compare_by_content_and_cannot_be_changed_from_outside() -> Non
 
 def test_channels_travel() -> None:
     channel = COHORTS["random symbols"]
-    channel.spread(channel.push(np.full(20, 0.05)))
+    channel.covariance(np.full(20, 0.05))
     copied = pickle.loads(pickle.dumps(channel))  # noqa: S301  # our own
     assert copied == channel
     assert not copied.codes.flags.writeable

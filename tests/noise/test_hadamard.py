@@ -10,8 +10,7 @@ import pytest
 from scipy.linalg import hadamard
 from support.channel_definitions import HADAMARD, hadamard_matrix
 
-from ldpstats.conformance.laws import counted, fit_pvalue, law_of_tally
-from ldpstats.conformance.requirements import FALSE_FAILURE_RATE
+from ldpstats.conformance.requirements import FALSE_FAILURE_RATE, counted, fit_pvalue, law_of_tally
 from ldpstats.errors import LdpstatsError
 from ldpstats.noise.hadamard import (
     HadamardRandomizedResponse,

@@ -18,7 +18,7 @@ from support.comparisons import FALSE_FAILURE_RATE, close, on_contrasts, some_fr
 from ldpstats.errors import LdpstatsError, ReportError
 from ldpstats.estimation import invert
 from ldpstats.noise import DiscreteLaplace, NoisyCounts, SupportNoise, Tally
-from ldpstats.noise.noisy_counts import RoundedGaussian
+from ldpstats.noise.additive import RoundedGaussian
 from ldpstats.saving.codec import decoded, encoded
 
 SCALES = (0.2, 1.0, 3.0)

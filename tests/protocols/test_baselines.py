@@ -9,8 +9,8 @@ import pytest
 
 from ldpstats import SampledGroups
 from ldpstats.datasets import network
-from ldpstats.protocols.baselines import WholeView
 from ldpstats.protocols.per_attribute import PerAttribute
+from ldpstats.protocols.sampled_groups import WholeView
 
 
 def summed_variance(protocol: Any, share: float) -> float:

@@ -15,9 +15,8 @@ from scipy.stats import chi2_contingency, norm
 from support.spoken import spoken
 
 from ldpstats import Domain, LdpstatsError, MonteCarlo, TableSet, association, independence_test
-from ldpstats.conformance.collection_laws import joint_counts
-from ldpstats.conformance.laws import fit_pvalue
-from ldpstats.conformance.requirements import FALSE_FAILURE_RATE
+from ldpstats.conformance.protocol_checks import joint_counts
+from ldpstats.conformance.requirements import FALSE_FAILURE_RATE, fit_pvalue
 from ldpstats.noise import NoisyCounts
 from ldpstats.protocols.central import CentralGaussian, CentralLaplace
 

@@ -15,7 +15,7 @@ from support.comparisons import same
 
 from ldpstats import OUE, SUE, Domain, LdpstatsError, ReportError, TableSet, association, independence_test
 from ldpstats.conformance import exact_channel
-from ldpstats.conformance.collection_laws import joint_counts
+from ldpstats.conformance.protocol_checks import joint_counts
 from ldpstats.datasets import network
 from ldpstats.estimation import mixture_em
 from ldpstats.mechanisms import Mechanism

@@ -21,7 +21,7 @@ from ldpstats import (
     independence_test,
 )
 from ldpstats.datasets import network
-from ldpstats.estimation.pooling import LinearPooling
+from ldpstats.estimation.unbiased_estimates import LinearPooling
 from ldpstats.protocols.hadamard_coefficients import HadamardCoefficients
 
 

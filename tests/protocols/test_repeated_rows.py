@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import ldpstats as ldp
-from ldpstats.conformance.courses import TooManyCoursesError
-from ldpstats.conformance.enumeration import exact_channel
+from ldpstats.conformance.enumeration import TooManyCoursesError, exact_channel
 from ldpstats.mechanisms import REGISTRY, Mechanism, mechanism
 from ldpstats.protocols import repeated_rows
 from ldpstats.protocols.counting import SentRows

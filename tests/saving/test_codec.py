@@ -178,7 +178,7 @@ def tally(**changes: Any) -> dict[str, Any]:
         (tally(noise=GRR), "Tally with noise"),
         ({"Parts": {"intervals": {"array": ["<u8", [2], [1, 2]]}}}, "parts of shape"),
         ({"Parts": {"intervals": {"array": ["<u8", [1, 5], [1, 2, 0, 9, 3]]}}}, "an interval of places"),
-        (tally(noise={"TruthOrFake": {"truth": 0.5, "fake": [0.5, 0.5]}}), "Tally with noise"),
+        (tally(noise={"DiscreteLaplace": {"scale": 1.0}}), "Tally with noise"),
         (tally(counts=[5, 5, 5]), "Tally with counts"),
         (tally(counts={"array": ["<f8", [3], [5.0, 5.0, 5.0]]}), "Tally with counts"),
         (tally(counts={"array": ["<i8", [2], [5, 10]]}), "counts|entries"),

@@ -20,6 +20,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
+from ldpstats.io.repeated_tokens import RepeatedTokens
 
 import ldpstats as ldp
 from ldpstats.attacks.auditing import audit
@@ -27,9 +28,8 @@ from ldpstats.consistency.calm import calm_views
 from ldpstats.datasets import network
 from ldpstats.errors import LdpstatsError
 from ldpstats.inference import AmongMany
-from ldpstats.io.repeated_tokens import RepeatedTokens
 from ldpstats.mechanisms import REGISTRY, Mechanism, mechanism
-from ldpstats.mechanisms.truth_or_fake import FakeResponse, fake_numerators
+from ldpstats.mechanisms.grr import FakeResponse, fake_numerators
 from ldpstats.networks import fit_parameters
 from ldpstats.networks.lopub import lopub
 from ldpstats.protocols.repeated_rows import Copy, RepeatedRows
@@ -352,11 +352,14 @@ NOT_SAVED = {
     **dict.fromkeys(("ReportFormat", "Wider", "Marginal"), "parts that are made anew"),
     **dict.fromkeys(("TableMethod", "ReconstructionMethod"), "functions by name"),
     **dict.fromkeys(("NullModel", "LinearSubspace", "ProductOfConditionals"), "hypotheses while they are fitted"),
-    **dict.fromkeys(("Mechanism", "Longitudinal", "NoiseModel", "Limits"), "what others are derived from"),
+    **dict.fromkeys(
+        ("Mechanism", "Longitudinal", "NoiseModel", "ChannelNoise", "Limits"), "what others are derived from"
+    ),
     **dict.fromkeys(("Panel", "Summary"), "what a result says, made anew from it"),
     **dict.fromkeys(("Picture", "Result", "Shown"), "what others are derived from"),
     **dict.fromkeys(("AssignedQuestions", "LocalProtocol", "Protocol"), "what others are derived from"),
     **dict.fromkeys(("Vignette", "OwnData"), "a text of the package, and what is put into it"),
+    "MultinomialNoise": "a channel, which is saved itself",
     "Asked": "a part of a protocol, which saves what it is made of",
 }
 

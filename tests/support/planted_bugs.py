@@ -42,8 +42,7 @@ from ldpstats.mechanisms import (
     Reports,
     SHist,
 )
-from ldpstats.mechanisms.codes import Codes
-from ldpstats.mechanisms.cohorts import flip_numerator
+from ldpstats.mechanisms.cohorts import Codes, flip_numerator
 from ldpstats.mechanisms.longitudinal_rounds import ResponseTwice
 from ldpstats.mechanisms.patterns import Patterns
 from ldpstats.noise import (
@@ -110,7 +109,7 @@ def with_patterns_caught_by(check: str) -> Callable[[Kind], Kind]:
     """Add OUE whose finest tally, that of whole reports, is seen through another channel."""
 
     def planted(channel: Kind) -> Kind:
-        patterns = type("Patterned", (Patterns,), {"_channel": property(lambda self: channel(self.sender.noise))})
+        patterns = type("Patterned", (Patterns,), {"noise": property(lambda self: channel(self.sender.noise))})
         kind = type(channel.__name__, (OUE,), {"finest": property(patterns)})
         PLANTED[channel.__name__] = PlantedBug(kind, f"{check}_in_the_finest_tally", ConformanceError)
         return channel
@@ -398,7 +397,7 @@ class WeakUnlessSeeded(OUE):
         return with_own_bits(bits, values, draws)
 
 
-@caught_by("secure_reports_follow_the_channel")
+@caught_by("secure_reports_are_made_as_seeded_ones")
 class AnotherLevelUnlessSeeded(GRR):
     """Without a seed respondents use another level."""
 
@@ -449,7 +448,7 @@ class LiesByModulo(GRR):
         return np.where(draws.bernoulli(self.truth, values.shape), values, lies)
 
 
-@caught_by("three_respondents_are_independent")
+@caught_by("neighbours_in_a_batch_are_independent")
 class EveryThirdCoinFixed(GRR):
     """Every third respondent's coin follows from the two before: any two of them are independent."""
 
@@ -983,8 +982,8 @@ class FirstValueAtRandom(HR):
 class SurveyVariance(HadamardRandomizedResponse):
     """The covariance leaves out that columns are sampled."""
 
-    def spread(self, mean: Any) -> Any:
-        return super().spread(mean) - np.eye(self.cells)
+    def covariance(self, frequencies: Any) -> Any:
+        return super().covariance(frequencies) - np.eye(self.cells)
 
 
 @caught_by("noise_model_is_exact")
@@ -993,8 +992,8 @@ class VarianceOfTheSurvey(HRR):
 
     @property
     def noise(self) -> MultinomialNoise:
-        channel = super().noise.channel
-        return MultinomialNoise(SurveyVariance(channel.cells, channel.truth))
+        channel = super().noise
+        return SurveyVariance(channel.cells, channel.truth)
 
 
 @caught_by("reports_of_several_respondents_are_independent")
@@ -1066,7 +1065,7 @@ class PrintedChannel(TruthOrFake):
 
     subtracted: float
 
-    def invert(self, proportions: Any) -> Any:
+    def debias(self, proportions: Any) -> Any:
         return (proportions - self.subtracted) / self.truth
 
 

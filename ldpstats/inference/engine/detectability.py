@@ -43,13 +43,11 @@ class Detectability:
     seen: FloatArray
 
     @classmethod
-    def average(cls, information: FloatArray, df: int) -> Detectability:
-        """Average over fixed uniform directions, in principal axes so that the order of categories does not matter."""
-        return cls.of_principal(principal_information(information), df)
-
-    @classmethod
     def of_principal(cls, principal: FloatArray, df: int) -> Detectability:
-        """Average over directions, given the noncentrality in every principal axis."""
+        """Average over fixed uniform directions, given the noncentrality in every principal axis, in rising order.
+
+        So the order of categories does not matter.
+        """
         return cls(df, _directions(len(principal)) @ principal)
 
     @classmethod
@@ -61,11 +59,6 @@ class Detectability:
             return cls(cells - 1 - free, np.array([information / cells]))
         first, second = (shape[axis] for axis in tested)
         return cls(cells // (first * second) * (first - 1) * (second - 1), np.array([information / cells]))
-
-    @classmethod
-    def least(cls, information: FloatArray, df: int) -> Detectability:
-        """Take the direction of departure that is seen least."""
-        return cls(df, principal_information(information)[:1])
 
     def power(self, n: IntArray | int, size: FloatArray | float, alpha: float) -> FloatArray:
         """Return the power at level `alpha` for so many reports and departures of this size (Cohen's w), broadcast."""
@@ -101,7 +94,7 @@ def _directions(axes: int) -> FloatArray:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sensitivity:
+class NoncentralityProfile:
     """What all reports of one test tell about deviations from its hypothesis: its power, at any level and size.
 
     `principal` is the noncentrality of a deviation of unit size (Cohen's w) in each principal direction; `extremes`, if
@@ -123,7 +116,8 @@ class Sensitivity:
 
     def power(self, size: float, alpha: float) -> float:
         """Return the approximate power, averaged over directions: the level in those that reports do not tell of."""
-        return float(self._each(1).power(1, self._cohens_w(size), alpha))
+        every = Detectability.of_principal(np.sort(self.principal), self.df)
+        return float(every.power(1, size * math.sqrt(self.side - 1), alpha))
 
     def respondents(self, n: int, size: float, power: float, alpha: float) -> RespondentsNeeded:
         """Return how many respondents find a size with this power, if n tell this.
@@ -133,7 +127,7 @@ class Sensitivity:
         """
         if not (self.proportional and size > 0):
             return NOT_KNOWN
-        each, w = self._each(n), self._cohens_w(size)
+        each, w = Detectability.of_principal(np.sort(self.principal / n), self.df), size * math.sqrt(self.side - 1)
         ends = [
             np.quantile(Detectability.of_principal(np.sort(principal), self.df).seen, share)
             for principal, share in zip(self.extremes or (self.principal, self.principal), _SEEN, strict=True)
@@ -145,12 +139,6 @@ class Sensitivity:
         if number is not None:  # an average over directions may lie beyond either of them
             least, most = min(number, least or number), None if most is None else max(number, most)
         return RespondentsNeeded(least, number, most)
-
-    def _each(self, n: int) -> Detectability:
-        return Detectability.of_principal(np.sort(self.principal / n), self.df)
-
-    def _cohens_w(self, size: float) -> float:
-        return size * math.sqrt(self.side - 1)
 
 
 class RespondentsNeeded(NamedTuple):

@@ -19,7 +19,7 @@ from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation import two_blocks
 from ldpstats.estimation.block_stack import TruthOrFakeStack, all_truth_or_fake
 from ldpstats.estimation.blocks import Block
-from ldpstats.estimation.shown_values import notes_of, shown_values
+from ldpstats.estimation.estimate import notes_of, shown_values
 from ldpstats.estimation.unbiased_estimates import full_blocks
 from ldpstats.noise import simulation
 from ldpstats.numbers.arrays import BoolArray, FloatArray, IntArray, significance

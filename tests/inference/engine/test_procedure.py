@@ -20,14 +20,13 @@ from support.every_test import EVERY
 from support.noisy_tables import collected, domain_of, seen, table_of
 
 import ldpstats as ldp
-from ldpstats.inference.engine.block_evidence import BlockEvidence
+from ldpstats.inference.engine.evidence import BlockEvidence, GroupedEvidence
 from ldpstats.inference.engine.families import LinearSubspace, LogLinear, ProductOfConditionals
-from ldpstats.inference.engine.grouped_evidence import GroupedEvidence
 from ldpstats.inference.engine.null_model import NullModel
 from ldpstats.inference.engine.procedure import WORDS
 from ldpstats.inference.engine.statistics import Statistic, WaldStatistic
 from ldpstats.inference.hypothesis_tests.homogeneity import HomogeneityStatistic, HomogeneityWald
-from ldpstats.inference.hypothesis_tests.trend import LinearByLinear
+from ldpstats.inference.hypothesis_tests.log_linear import LinearByLinear
 
 METHODS = ("auto", "score", "gls", "lr", "wald")
 DRAWN = ldp.MonteCarlo(99, rng=1)

@@ -15,8 +15,8 @@ from support.two_way_tables import Frequencies, drawn, independent, table_of
 import ldpstats as ldp
 from ldpstats.answers.questions import Question
 from ldpstats.estimation.blocks import Block
-from ldpstats.inference.engine.block_evidence import BlockEvidence
-from ldpstats.inference.engine.detectability import Sensitivity, information_beyond, principal_information
+from ldpstats.inference.engine.detectability import NoncentralityProfile, information_beyond, principal_information
+from ldpstats.inference.engine.evidence import BlockEvidence
 from ldpstats.inference.engine.families import ProductOfConditionals
 from ldpstats.inference.engine.statistics import ScoreStatistic
 from ldpstats.noise import DenseChannel, MultinomialNoise, Tally
@@ -179,7 +179,7 @@ def test_power_of_a_coarse_question_is_that_of_what_it_tells() -> None:
     information = information_beyond(
         ProductOfConditionals.independent((4, 4)), BlockEvidence.observed([block]), uniform
     )
-    assert Sensitivity(1, principal_information(information), 4).power(0.2, 0.05) == pytest.approx(
+    assert NoncentralityProfile(1, principal_information(information), 4).power(0.2, 0.05) == pytest.approx(
         np.mean(rejected), abs=0.08
     )
 

@@ -11,9 +11,9 @@ from matplotlib import pyplot as plt
 import ldpstats as ldp
 from ldpstats.inference.engine.detectability import RespondentsNeeded
 from ldpstats.inference.planning.sizing import sample_size
-from ldpstats.pictures.association_plot import AssociationPlot
-from ldpstats.pictures.intervals import ModelFit
+from ldpstats.pictures.intervals import Intervals
 from ldpstats.pictures.lines import Lines
+from ldpstats.pictures.mosaic import AssociationPlot
 
 DOMAIN = ldp.Domain({"a": [0, 1], "b": [0, 1], "c": [0, 1, 2]})
 
@@ -63,10 +63,10 @@ def test_pictures_are_of_what_was_tested(table: ldp.Table) -> None:
     pair, single = table.marginal(["a", "c"]), table.marginal("c")
     assert isinstance(ldp.independence_test(pair).picture(), AssociationPlot)
     fit = ldp.goodness_of_fit_test(single, [0.5, 0.3, 0.2]).picture()
-    assert isinstance(fit, ModelFit)
+    assert isinstance(fit, Intervals)
     assert fit.to_frame()["expected"].tolist() == [0.5, 0.3, 0.2]
     assert fit.to_frame()["estimate"].tolist() == single.estimate.tolist()
-    assert "3 intervals do not hold it" in fit.described()
+    assert "0 of 3 intervals hold the expected one" in fit.described()
     result = ldp.independence_test(table)
     power = result.picture()
     assert isinstance(power, Lines)

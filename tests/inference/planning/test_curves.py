@@ -10,8 +10,7 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 import ldpstats as ldp
-from ldpstats.inference.planning.curves import power_curve, sample_size_curve
-from ldpstats.inference.planning.sizing import power, sample_size
+from ldpstats.inference.planning.sizing import power, power_curve, sample_size, sample_size_curve
 
 
 class TestPowerCurve:

@@ -14,20 +14,20 @@ import ldpstats as ldp
 from ldpstats.answers.questions import Question
 from ldpstats.datasets import network
 from ldpstats.estimation.blocks import Block
-from ldpstats.inference.engine.block_evidence import BlockEvidence
 from ldpstats.inference.engine.detectability import (
     Detectability,
     degrees_of_freedom,
     departures,
     deviations,
     information_beyond,
+    principal_information,
     product_of,
 )
+from ldpstats.inference.engine.evidence import BlockEvidence
 from ldpstats.inference.engine.families import ProductOfConditionals
 from ldpstats.inference.engine.statistics import ScoreStatistic
-from ldpstats.inference.planning.curves import power_curve
 from ldpstats.inference.planning.design import PlannedTest
-from ldpstats.inference.planning.sizing import power, sample_size
+from ldpstats.inference.planning.sizing import power, power_curve, sample_size
 from ldpstats.mechanisms import REGISTRY
 from ldpstats.noise import MultinomialNoise, NoiseModel, Tally, TruthOrFake
 
@@ -94,7 +94,7 @@ def test_a_report_tells_what_the_engine_says_of_many(
         [Block(Question(tuple("abcd"[: len(shape)]), shape, tuple(range(null.size))), tally)]
     )
     information = information_beyond(model_of(shape, tested), evidence, null) / n
-    expected = Detectability.average(information, found.df)
+    expected = Detectability.of_principal(principal_information(information), found.df)
     assert np.allclose(np.sort(found.seen), np.sort(expected.seen), rtol=1e-6)
     first, second = (shape[axis] for axis in tested)
     assert found.df == (first - 1) * (second - 1) * null.size // (first * second)

@@ -15,8 +15,8 @@ from support.two_way_tables import MARGINS, Frequencies
 import ldpstats as ldp
 from ldpstats.answers.questions import Question
 from ldpstats.estimation.blocks import Block
-from ldpstats.inference.engine.block_evidence import BlockEvidence
 from ldpstats.inference.engine.detectability import Detectability, departures, deviations, product_of
+from ldpstats.inference.engine.evidence import BlockEvidence
 from ldpstats.inference.engine.families import ProductOfConditionals
 from ldpstats.inference.engine.statistics import ScoreStatistic
 from ldpstats.inference.planning.sizing import power, sample_size

@@ -15,7 +15,7 @@ from support.comparisons import FALSE_FAILURE_RATE
 from support.parameters import ways
 
 from ldpstats import RRBA, Domain
-from ldpstats.conformance.laws import fit_pvalue
+from ldpstats.conformance.requirements import fit_pvalue
 from ldpstats.estimation import TABLE_METHODS
 from ldpstats.tables import TableSet
 from ldpstats.tables.parts import Parts

@@ -8,7 +8,7 @@ from papers.arcolezi import gains
 from papers.arcolezi.mechanisms import Reading, named, sound
 from papers.exhibits import Effort
 
-from ldpstats.estimation import iterative_bayesian_update
+from ldpstats.estimation.likelihood import iterative_bayesian_update
 from ldpstats.mechanisms import GRR, OUE, SS, Mechanism
 
 

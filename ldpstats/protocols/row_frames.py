@@ -1,4 +1,4 @@
-"""Frames of rows: reports as data frames, as protocols write them and as file readers leave them."""
+"""Rows in data frames: reports as protocols write them and as file readers leave them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from pandas.api.types import is_integer_dtype
 from ldpstats.errors import ReportError, one_line, shortened
 from ldpstats.numbers.arrays import BoolArray, IntArray
 from ldpstats.presentation import progress
-from ldpstats.protocols.counting import Counting, SentRow, SentRows, by_row
-from ldpstats.protocols.wire import Reason, from_column, report_size, to_bytes
+from ldpstats.protocols.counting import Counting, Layout, SentRows, by_row
+from ldpstats.protocols.wire import Reason, from_column
 from ldpstats.tables.parts import LARGEST_PLACE, are_identities
 
 _LETTER = "c"
 """What a collection begins with in rows: it keeps a file reader from taking its digits for a number."""
 _BLOCK = "block"
 _LARGEST_BLOCK = (1 << 31) - 1
+_BYTES = 1 << 26
+"""The most bytes of reports that are counted at once."""
 
 
 def numbered(identity: str, numbers: NDArray[np.int64]) -> dict[str, Any]:
@@ -28,73 +30,48 @@ def numbered(identity: str, numbers: NDArray[np.int64]) -> dict[str, Any]:
     return {"collection": f"{_LETTER}{identity}", "number": numbers}
 
 
-def take_frame(counting: Counting, reports: pd.DataFrame, fingerprint: str, kinds: Sequence[SentRow]) -> None:
+def take_frame(counting: Counting, reports: pd.DataFrame, fingerprint: str, layout: Layout) -> None:
     """Count all rows of a data frame, or refuse the first that the protocol cannot have produced."""
-    refuse_foreign_rows(reports, fingerprint, [one.label for one in kinds])
-    refused: dict[int, Reason] = {}
-    found = []
-    for places, rows, reasons in sent_of_frame(reports, kinds):
-        bad = reasons or counting.bad_rows(rows)
-        refused |= {int(places[place]): reason for place, reason in bad.items()}
-        found.append(rows)
-    if refused:
-        first = min(refused)
-        raise refused[first].error(_row(reports, np.array([first])))
-    for rows in found:
+    for part, rows, places, bad in rows_of_frame(reports, fingerprint, layout):
+        bad |= {int(places[place]): reason for place, reason in counting.bad_rows(rows).items()}
+        if bad:
+            first = min(bad)
+            raise bad[first].error(_row(part, np.array([first])))
         counting.take(rows)
 
 
-def sent_of_frame(
-    reports: pd.DataFrame, kinds: Sequence[SentRow]
-) -> Iterator[tuple[NDArray[np.intp], SentRows, dict[int, Reason]]]:
-    """Yield each collection's rows: their places in the frame, the rows as arrays, and why some in these are none.
+def rows_of_frame(
+    reports: pd.DataFrame, fingerprint: str, layout: Layout
+) -> Iterator[tuple[pd.DataFrame, SentRows, NDArray[np.intp], dict[int, Reason]]]:
+    """Yield parts of a data frame: in each the rows that can be read, their places in it, and why others are none.
 
-    Foreign rows must have been refused before.
+    There is more than one part where the column of reports would take much memory.
     """
+    labels = {one.label: number for number, one in enumerate(layout.rows)}
+    refuse_foreign_rows(reports, fingerprint, list(labels))
     if list(reports.columns).count(_BLOCK) > 1:
         raise ReportError(f"reports with several columns {_BLOCK!r}", "the rows as they were sent")
-    labels = {one.label: number for number, one in enumerate(kinds)}
     groups, known = pd.factorize(reports["group"])
-    rows = np.array([labels[one] for one in known], dtype=np.int64)[groups]
-    numbers, simulated = reports["number"].to_numpy(np.int64), simulated_rows(reports)
+    of_row = np.array([labels[one] for one in known], dtype=np.int64)[groups]
     codes, names = pd.factorize(reports["collection"])
-    for code, name in enumerate(names):
-        places = np.flatnonzero(codes == code)
-        own = rows[places]
-        sent, reasons = _reports_as_sent(reports["report"].iloc[places], own, kinds)
-        blocks = None
-        if _BLOCK in reports.columns:
-            blocks, wrong = _blocks(reports[_BLOCK].iloc[places])
-            reasons = dict(sorted({**wrong, **reasons}.items()))
-        yield (
-            places,
-            SentRows(str(name)[len(_LETTER) :], own, sent, numbers[places], simulated[places], blocks),
-            reasons,
-        )
-
-
-def _reports_as_sent(
-    column: pd.Series[Any], rows: IntArray, kinds: Sequence[SentRow]
-) -> tuple[NDArray[Any], dict[int, Reason]]:
-    """Return a column of reports as in `SentRows`, and by their places why some are none."""
-    present = list(by_row(rows))
-    sizes = {report_size(kinds[row].wire.report_format) for row, _ in present}
-    size = next(iter(sizes)) if len(sizes) == 1 else None
-    shape, dtype = ((len(rows), size), np.uint8) if size else (len(rows), np.int64 if sizes == {None} else object)
-    sent: NDArray[Any] = np.zeros(shape, dtype=dtype)
-    reasons: dict[int, Reason] = {}
-    for row, places in progress(present, "reading rows", unit="group"):
-        own, form = column.iloc[places], kinds[row].wire.report_format
-        plain = isinstance(own.dtype, np.dtype) and own.dtype.kind in "iu"
-        data, wrong = from_column(own.to_numpy() if plain else own.tolist(), form)
-        reasons |= {int(places[place]): reason for place, reason in wrong.items()}
-        if report_size(form) is None:
-            sent[places] = data
-        elif size:
-            sent[places] = to_bytes(data, form)
-        else:
-            sent[places] = [one.tobytes() for one in to_bytes(data, form)]
-    return sent, dict(sorted(reasons.items()))
+    identities = np.array([str(one)[len(_LETTER) :] for one in names], dtype=object)
+    numbers, simulated = reports["number"].to_numpy(np.int64), _words(reports["simulated"]).to_numpy() == "True"
+    step = _BYTES // max(layout.width, 1)
+    for start in range(0, len(reports), step):
+        part = slice(start, start + step)
+        frame, rows = reports.iloc[part], of_row[part]
+        blocks, reasons = _blocks(frame[_BLOCK]) if _BLOCK in frame.columns else (None, {})
+        column = layout.column(len(frame))
+        for row, places in progress(list(by_row(rows)), "reading rows", unit="group"):
+            own = frame["report"].iloc[places]
+            plain = isinstance(own.dtype, np.dtype) and own.dtype.kind in "iu"
+            data, wrong = from_column(own.to_numpy() if plain else own.tolist(), layout.rows[row].wire.report_format)
+            reasons |= {int(places[place]): reason for place, reason in wrong.items()}
+            layout.put(column, places, row, data)
+        identity = identities[0] if len(identities) == 1 else identities[codes[part]]
+        sent = SentRows(identity, rows, column, numbers[part], simulated[part], blocks)
+        fine = np.delete(np.arange(len(frame)), list(reasons))
+        yield frame, sent if not reasons else sent.taken(fine), fine, dict(sorted(reasons.items()))
 
 
 def _blocks(column: pd.Series[Any]) -> tuple[NDArray[np.int64], dict[int, Reason]]:
@@ -130,11 +107,6 @@ def refuse_foreign_rows(reports: pd.DataFrame, fingerprint: str, labels: Sequenc
     if unclear.size:
         raise ReportError(f"{_row(reports, unclear)} does not say whether it is simulated", "True or False")
     _refuse_unnumbered(reports)
-
-
-def simulated_rows(reports: pd.DataFrame) -> BoolArray:
-    """Mask of the simulated rows, also where a file reader left True and False as text."""
-    return np.asarray(_words(reports["simulated"]) == "True", dtype=np.bool_)
 
 
 def _words(column: pd.Series[Any]) -> pd.Series[Any]:

@@ -1,21 +1,42 @@
-"""Checks of alphabets too large to enumerate every report: values 0, 1, k/2 and k - 1, and reports by the thousand."""
+"""Checks by samples of fixed seed: large alphabets, batches of any size, secure randomness."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.conformance.courses import Law, NotOneByOneError, TooManyCoursesError, law_of_courses
-from ldpstats.conformance.enumeration import decoded
+from ldpstats.conformance.enumeration import (
+    Law,
+    NotOneByOneError,
+    TooManyCoursesError,
+    decoded,
+    law_of_courses,
+)
 from ldpstats.conformance.events import Sample, best_event, level_of
-from ldpstats.conformance.requirements import EPSILONS, Factory, level_is_close, made, require, states_its_level
+from ldpstats.conformance.requirements import (
+    EPSILONS,
+    FALSE_FAILURE_RATE,
+    CodedChannel,
+    Factory,
+    enumerated,
+    fit_pvalue_of,
+    fits,
+    level_is_close,
+    made,
+    require,
+    smallest,
+    states_its_level,
+)
 from ldpstats.mechanisms import Mechanism
 from ldpstats.numbers.arrays import FloatArray
+from ldpstats.numbers.randomness import seeded_bytes
 from ldpstats.privacy import strict_epsilon, worst_ratio
+from ldpstats.protocols.wire import from_bytes, from_column, to_bytes, to_column
 
 _LARGE = ((300, 1.0), (300, 11.0), (1000, 2.0))
 _MOST_COURSES = 1 << 17
@@ -203,3 +224,136 @@ def values_within_a_large_report_are_as_dependent_as_claimed(make: Factory) -> N
     # 6.5 standard errors as above, and one report more or less
     far = np.abs(found - claimed) > 6.5 * spread + 1 / n
     require(not far.any(), f"{mechanism}: entries of one report depend on each other otherwise than claimed")
+
+
+_LAGS = (1, 2, 3, 7, 8, 64, 4096, 1 << 16)
+_BORDER = 1 << 16
+
+
+def public_sampler_follows_the_channel(make: Factory) -> None:
+    """Reports that `privatize` sends in a mixed batch have the exact law for every value (exact tails, seed fixed)."""
+    for mechanism, _ in enumerated(make, (2, 1.0), (3, 0.5), (5, 0.5)):
+        channel = CodedChannel.of(mechanism)
+        values = np.arange(100_000 * mechanism.k) % mechanism.k
+        places = channel.places(mechanism.privatize(values, rng=20_000).data)
+        for value, law in enumerate(channel.laws):
+            fits(fit_pvalue_of(places[values == value], law), f"{mechanism}: privatize, at the value {value}")
+
+
+def neighbours_in_a_batch_are_independent(make: Factory) -> None:
+    """The reports of neighbours in a large batch have the product of their laws (exact tails, seed fixed).
+
+    Of three neighbours likelihood ratios of two values are compared: these have few outcomes.
+    """
+    mechanism = smallest(make)
+    channel = CodedChannel.of(mechanism)
+    for first, second in product(range(2), repeat=2):
+        reports = mechanism.privatize(np.tile([first, second], 200_000), rng=30_000 + 2 * first + second).data
+        pairs = _together(channel.places(reports).reshape(-1, 2), channel.outcomes)
+        expected = np.multiply.outer(channel.laws[first], channel.laws[second]).ravel()
+        fits(fit_pvalue_of(pairs, expected), f"{mechanism}: neighbours with the values {first} and {second}")
+    coded, values = channel.by_likelihood_ratio(), np.tile([0, 1, 1], 100_000)
+    places = coded.places(mechanism.privatize(values, rng=33_000).data)
+    for start in range(3):
+        triples = _together(places[start : start + 299_997].reshape(-1, 3), coded.outcomes)
+        expected = np.einsum("i,j,k->ijk", *coded.laws[values[start : start + 3]]).ravel()
+        fits(fit_pvalue_of(triples, expected), f"{mechanism}: three neighbours, from place {start} on")
+
+
+def _together(rows: NDArray[np.int64], outcomes: int) -> NDArray[np.int64]:
+    """Number rows of outcomes, each as one joint outcome; negative where one of them is impossible."""
+    together: NDArray[np.int64] = rows @ outcomes ** np.arange(rows.shape[1])[::-1]
+    return np.where((rows < 0).any(axis=1), -1, together)
+
+
+def large_batches_are_like_small_ones(make: Factory) -> None:
+    """A million reports, those at the borders of 2^16, and pairs at any distance have the law of single ones."""
+    mechanism = smallest(make, 0.5)
+    coded = CodedChannel.of(mechanism).by_likelihood_ratio()
+    places = coded.places(mechanism.privatize(np.zeros((1 << 20) + 2, dtype=int), rng=35_000).data)
+    law, n = coded.laws[0], len(places)
+    fits(fit_pvalue_of(places, law), f"{mechanism}: a million reports at once")
+    borders = np.arange(_BORDER, n, _BORDER)
+    for name, at in (("before", borders - 1), ("at", borders), ("after", borders + 1)):
+        require(
+            fit_pvalue_of(places[at], law) > FALSE_FAILURE_RATE / len(borders),
+            f"{mechanism}: reports {name} the borders of a large batch have another law",
+        )
+    expected = np.multiply.outer(law, law).ravel()
+    for lag in _LAGS:
+        first = np.flatnonzero(np.arange(n - lag) // lag % 2 == 0)
+        pairs = _together(np.column_stack([places[first], places[first + lag]]), coded.outcomes)
+        fits(fit_pvalue_of(pairs, expected), f"{mechanism}: reports at the distance {lag} in a large batch")
+
+
+def batches_of_every_size_follow_the_channel(make: Factory) -> None:
+    """Small batches of every size up to 32 have the law of single reports (seed fixed)."""
+    mechanism, rng = smallest(make), np.random.default_rng(50_000)
+    channel = CodedChannel.of(mechanism)
+    for size in range(1, 33):
+        enough = max(100, 12 * channel.outcomes // size)
+        batches = [mechanism.privatize(np.zeros(size, dtype=int), rng).data for _ in range(enough)]
+        pvalue = fit_pvalue_of(channel.places(np.concatenate(batches)), channel.laws[0])
+        fits(pvalue, f"{mechanism}: batches of {size}")
+
+
+def secure_reports_are_made_as_seeded_ones(make: Factory) -> None:
+    """Given the same words, reports from secure randomness and from a seed are the same, bit by bit."""
+    for k, n in ((3, 1_500), (300, 300)):
+        mechanism = made(make, k, 1.0)
+        values = np.arange(n) % mechanism.k
+        with patch("ldpstats.numbers.randomness.urandom", seeded_bytes(np.random.default_rng(61))):
+            secure = mechanism.privatize(values)
+        seeded = mechanism.privatize(values, rng=61)
+        require(
+            secure.data.dtype == seeded.data.dtype and np.array_equal(secure.data, seeded.data),
+            f"{mechanism}: reports from secure randomness are made otherwise than seeded ones",
+        )
+
+
+def default_randomness_is_secure(make: Factory) -> None:
+    """Without a seed, reports depend on the operating system's bytes and nothing else, and are not called simulated."""
+    mechanism = made(make, 3, 1.0)
+    values = np.zeros(500, dtype=int)
+    before = _global_generator()
+    first, second = mechanism.privatize(values), mechanism.privatize(values)
+    require(not first.simulated, f"{mechanism}: calls secure reports simulated")
+    require(not np.array_equal(first.data, second.data), f"{mechanism}: two secure runs are equal")
+    scripted = []
+    for seed in (1, 1, 2):
+        with patch("ldpstats.numbers.randomness.urandom", np.random.default_rng(seed).bytes):
+            scripted.append(mechanism.privatize(values).data)
+    require(np.array_equal(scripted[0], scripted[1]), f"{mechanism}: reports depend on more than secure bytes")
+    require(not np.array_equal(scripted[0], scripted[2]), f"{mechanism}: reports do not depend on the secure bytes")
+    require(before == _global_generator(), f"{mechanism}: moved numpy's global generator")
+
+
+def seeds_reproduce(make: Factory) -> None:
+    """One seed gives one result, another seed another, and both are called simulated."""
+    mechanism = made(make, 3, 1.0)
+    values = np.zeros(500, dtype=int)
+    first, again, other = (mechanism.privatize(values, rng=seed) for seed in (7, 7, 8))
+    require(np.array_equal(first.data, again.data), f"{mechanism}: the same seed gives different reports")
+    require(not np.array_equal(first.data, other.data), f"{mechanism}: different seeds give the same reports")
+    marked = first.simulated and mechanism.count(first).simulated == len(first)
+    require(marked, f"{mechanism}: seeded reports do not say simulated")
+    tallies = [mechanism.simulate([50] * mechanism.k, rng=seed).counts for seed in (7, 7)]
+    require(np.array_equal(tallies[0], tallies[1]), f"{mechanism}: the same seed simulates different tallies")
+
+
+def reports_travel_as_they_are(make: Factory) -> None:
+    """Reports are the same after they were written as bytes, as texts and as numbers, and read again."""
+    for k, epsilon in ((2, 1.0), (9, 1.0), (300, 6.0)):
+        mechanism = made(make, k, epsilon)
+        data, form = mechanism.privatize(np.arange(mechanism.k).repeat(3), rng=5).data, mechanism.report_format
+        column = to_column(data, form)
+        read, unread = from_column([str(report) for report in column.tolist()], form)
+        require(not unread, f"{mechanism}: reports that were written as text cannot be read")
+        require(np.array_equal(read, data), f"{mechanism}: reports that were written as text are others")
+        if form.width is not None:
+            same = np.array_equal(from_bytes(to_bytes(data, form), form), data)
+            require(same, f"{mechanism}: reports that were written as bytes are others")
+
+
+def _global_generator() -> str:
+    return str(np.random.get_state(legacy=False))  # noqa: NPY002  # only read

@@ -9,17 +9,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from ldpstats.errors import ReportError, shortened
-from ldpstats.io.chunks import Chunk
-from ldpstats.io.described_files import ReportFile
+from ldpstats.io.columns import Chunk, Source
+from ldpstats.io.headers import ReportFile
 from ldpstats.protocols import LocalProtocol
-from ldpstats.protocols.counting import SentRow, SentRows
-from ldpstats.protocols.framed import refuse_foreign_rows, sent_of_frame
-from ldpstats.protocols.wire import Reason
+from ldpstats.protocols.counting import Layout
+from ldpstats.protocols.row_frames import rows_of_frame
 from ldpstats.saving.files import UNREADABLE
 
 COLUMNS = frozenset(["collection", "group", "number", "protocol", "report", "simulated"])
@@ -28,47 +25,66 @@ _ROWS = 1 << 16
 _LETTERS = 1 << 26
 """And of how many letters at most."""
 _FIRST_LINE = 2
-_TEXTS = dict.fromkeys(["collection", "group", "protocol", "report"], str)
-_TEXTS["simulated"] = str
+_TEXTS = dict.fromkeys(["collection", "group", "protocol", "report", "simulated"], str)
 
 
-class FrameSource:
+class FrameSource(Source):
     """Rows in data frames, as `protocol.reports` returns them; the frames are read once, one after the other."""
 
-    identity: str | None = None
-    size: int | None = None
-    tokens = False
+    form = "data frames"
 
-    def __init__(self, frames: Iterable[pd.DataFrame]) -> None:
-        self.name, self._frames = "data frame", frames
+    def __init__(self, frames: Iterable[pd.DataFrame], name: str = "data frame") -> None:
+        self.name, self._given = name, frames
 
     @property
     def about(self) -> list[Any]:
         """Empty: data frames cannot be read again."""
         return []
 
-    def fits(self, protocol: LocalProtocol) -> Callable[[int], Iterator[Chunk]]:
-        """Return a reader of a protocol's rows."""
-        return lambda _: _chunks_of_frames(self._frames, protocol)
-
-    def described(self) -> ReportFile:
-        """Count the rows by group."""
-        return _described(self.name, "data frames", self._frames)
-
     def line(self, place: int) -> str:
         """Name a row in errors: by its place among all rows."""
         return f"row {place}"
 
+    def fits(self, protocol: LocalProtocol) -> Callable[[int], Iterator[Chunk]]:
+        """Return a reader of a protocol's rows."""
+        return partial(self._chunks, Layout(protocol.sent_rows, protocol.adaptive), protocol.fingerprint())
 
-class RowsSource:
+    def described(self) -> ReportFile:
+        """Count the rows by group."""
+        groups, protocols, simulated = Counter[str](), Counter[str](), 0
+        for frame in self._frames():
+            groups.update(frame["group"].astype(str).tolist())
+            protocols.update(frame["protocol"].astype(str).tolist())
+            simulated += int((frame["simulated"].astype(str) == "True").sum())
+        labels, name = tuple(sorted(groups)), " and ".join(sorted(protocols))
+        counts = (*(groups[label] for label in labels), 0)
+        return ReportFile(self.name, self.form, name, labels, (), counts, simulated, tokens=False)
+
+    def _frames(self) -> Iterator[pd.DataFrame]:
+        return iter(self._given)
+
+    def _chunks(self, layout: Layout, fingerprint: str, end: int = 0) -> Iterator[Chunk]:
+        first = 0
+        for frame in self._frames():
+            for part, rows, places, bad in rows_of_frame(frame, fingerprint, layout):
+                stop = first + len(part)
+
+                def content(place: int, part: pd.DataFrame = part) -> str:
+                    return ",".join(map(str, part.iloc[place].tolist()))
+
+                if stop > end:
+                    yield Chunk(first, len(part), stop, rows, places if bad else None, bad, content)
+                first = stop
+
+
+class RowsSource(FrameSource):
     """Rows in a CSV file as `protocol.reports(...).to_csv` writes it; nothing in it shows whether it is whole."""
 
-    identity: str | None = None
-    size: int | None = None
-    tokens = False
+    form = "rows as CSV"
 
     def __init__(self, path: str, name: str) -> None:
-        self._path, self.name = path, name
+        super().__init__([], name)
+        self._path = path
         with Path(path).open("rb") as file:
             self._digest = hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -77,21 +93,13 @@ class RowsSource:
         """SHA-256 digest of all of it."""
         return ["rows", self._digest]
 
-    def fits(self, protocol: LocalProtocol) -> Callable[[int], Iterator[Chunk]]:
-        """Return a reader of a protocol's rows."""
-        return partial(self._chunks, protocol)
-
-    def described(self) -> ReportFile:
-        """Count the rows by group; reads the whole file."""
-        return _described(self.name, "rows as CSV", self._frames())
-
     def line(self, place: int) -> str:
         """Name a row in errors: by its line in the file."""
         return f"line {place + _FIRST_LINE:,}"
 
-    def _chunks(self, protocol: LocalProtocol, end: int = 0) -> Iterator[Chunk]:
+    def _chunks(self, layout: Layout, fingerprint: str, end: int = 0) -> Iterator[Chunk]:
         try:
-            yield from (chunk for chunk in _chunks_of_frames(self._frames(), protocol) if chunk.end > end)
+            yield from super()._chunks(layout, fingerprint, end)
         except ReportError as error:
             known = repr(self.name) in error.came
             came = error.came if known else f"the file {self.name!r}: {error.came}"
@@ -136,39 +144,3 @@ class _Some:
         if self.left < 0:
             raise ValueError("too long")
         return found
-
-
-def _chunks_of_frames(frames: Iterable[pd.DataFrame], protocol: LocalProtocol) -> Iterator[Chunk]:
-    kinds, fingerprint, first = protocol.sent_rows, protocol.fingerprint(), 0
-    labels = [one.label for one in kinds]
-    for frame in frames:
-        refuse_foreign_rows(frame, fingerprint, labels)
-        yield _chunk(frame, kinds, first)
-        first += len(frame)
-
-
-def _described(name: str, form: str, frames: Iterable[pd.DataFrame]) -> ReportFile:
-    groups: Counter[str] = Counter()
-    protocols: Counter[str] = Counter()
-    simulated = 0
-    for frame in frames:
-        groups.update(frame["group"].astype(str).tolist())
-        protocols.update(frame["protocol"].astype(str).tolist())
-        simulated += int((frame["simulated"].astype(str) == "True").sum())
-    labels = tuple(sorted(groups))
-    counts = tuple(groups[label] for label in labels)
-    return ReportFile(name, form, " and ".join(sorted(protocols)), labels, (), (*counts, 0), simulated, tokens=False)
-
-
-def _chunk(frame: pd.DataFrame, kinds: tuple[SentRow, ...], first: int) -> Chunk:
-    sent: list[tuple[NDArray[np.int64] | None, SentRows]] = []
-    bad: dict[int, Reason] = {}
-    for places, rows, reasons in sent_of_frame(frame, kinds):
-        bad |= {int(places[place]): reason for place, reason in reasons.items()}
-        fine = np.delete(np.arange(len(rows)), list(reasons))
-        sent.append((places[fine], rows.taken(fine)))
-
-    def content(place: int) -> str:
-        return ",".join(map(str, frame.iloc[place].tolist()))
-
-    return Chunk(first, len(frame), sent, bad, content, None, first + len(frame))

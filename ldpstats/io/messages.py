@@ -1,10 +1,10 @@
-"""Answers of clients: files with one message in each line, and messages one at a time."""
+"""Messages of clients: one at a time, and in files with one in each line."""
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,14 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpstats.errors import LdpstatsError, shortened
-from ldpstats.io.chunks import Chunk
-from ldpstats.io.described_files import ReportFile
-from ldpstats.io.headers import damaged
-from ldpstats.io.layouts import Layout, Ragged
+from ldpstats.io.columns import Chunk, Ragged, Source
+from ldpstats.io.headers import ReportFile, damaged
 from ldpstats.limits import LONGEST_LINE
 from ldpstats.protocols import LocalProtocol
-from ldpstats.protocols.counting import SentRows
-from ldpstats.protocols.wire import Reason, parsed_report, to_bytes
+from ldpstats.protocols.counting import Layout, SentRows, bad_reports, by_row
+from ldpstats.protocols.wire import Reason, parsed_report
 from ldpstats.saving.files import UNREADABLE, read_json, shortened_reason
 
 _FORMAT, _VERSION = "ldpstats answer", 1
@@ -37,7 +35,7 @@ _AS_SENT = "a message of a client, as it was sent"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ClientAnswer:
+class Message:
     """One message of a client, parsed."""
 
     rows: tuple[int, ...]  # numbers of the protocol's rows that it answers: those of one unit
@@ -46,21 +44,45 @@ class ClientAnswer:
     token: str  # empty where there is none
 
 
-class AnswerReader:
+class MessageReader:
     """Parse and check the messages (JSON) of one protocol's clients."""
 
     def __init__(self, protocol: LocalProtocol) -> None:
-        self._fingerprint, self._rows = protocol.fingerprint(), protocol.sent_rows
+        self._fingerprint, self._layout = protocol.fingerprint(), Layout(protocol.sent_rows)
         self._units: dict[int, tuple[int, ...]] = {}
-        for number, row in enumerate(self._rows):
+        for number, row in enumerate(protocol.sent_rows):
             self._units[row.unit] = (*self._units.get(row.unit, ()), number)
-        widths = Layout.of(protocol).widths
+        widths = self._layout.widths
         # two digits for a byte, and as much again for those who write spaces
         self._longest = _FRAME + max(
             sum(4 * int(widths[row]) + _NUMBER for row in rows) for rows in self._units.values()
         )
 
-    def read(self, message: str | bytes | Mapping[str, Any]) -> ClientAnswer | Reason:
+    def read(
+        self, messages: Sequence[str | bytes | Mapping[str, Any]], identity: str = ""
+    ) -> tuple[list[Message], SentRows, NDArray[np.int64], dict[int, Reason]]:
+        """Return the messages of this protocol's clients, their reports as rows, their places, and what others are."""
+        read = dict(enumerate(map(self._read, messages)))
+        known = {place: one for place, one in read.items() if isinstance(one, Message)}
+        bad = {place: one for place, one in read.items() if isinstance(one, Reason)}
+        rows = self._rows([*known.values()], identity)
+        places = np.repeat(np.array([*known], dtype=np.int64), [len(one.rows) for one in known.values()])
+        # a report that nobody can send spoils its message
+        if wrong := bad_reports(rows, self._layout.rows):
+            bad |= {int(places[row]): reason for row, reason in reversed(wrong.items())}
+            fine = np.flatnonzero(~np.isin(places, [*bad]))
+            rows, places = rows.taken(fine), places[fine]
+        return [one for place, one in known.items() if place not in bad], rows, places, bad
+
+    def _rows(self, messages: Sequence[Message], identity: str) -> SentRows:
+        rows = np.array([row for one in messages for row in one.rows], dtype=np.int64)
+        simulated = np.array([one.simulated for one in messages for _ in one.rows], dtype=np.bool_)
+        reports, column = [one for message in messages for one in message.reports], self._layout.column(len(rows))
+        for row, places in by_row(rows):
+            self._layout.put(column, places, row, np.stack([reports[place] for place in places.tolist()]))
+        return SentRows(identity, rows, column, None, simulated)
+
+    def _read(self, message: str | bytes | Mapping[str, Any]) -> Message | Reason:
         """Parse a message; return the reason if no client of this protocol sends it."""
         try:
             plain = message if isinstance(message, Mapping) else read_json(_decoded(message, self._longest))
@@ -69,28 +91,6 @@ class AnswerReader:
         except UNREADABLE as error:
             return Reason(f"a message that cannot be read ({shortened_reason(error)[:80]})", _AS_SENT)
         return self._foreign(plain) or self._answer(plain)
-
-    def possible(self, answers: Mapping[int, ClientAnswer]) -> dict[int, Reason]:
-        """Return, by place, why answers are refused whose reports the mechanism cannot send."""
-        reasons = {}
-        for row, places, data in self.by_row(answers):
-            wire = self._rows[row].wire
-            for one in np.flatnonzero(~wire.possible(data)).tolist():
-                reasons[int(places[one])] = Reason(
-                    f"the report {data[one].tolist()!r}", f"reports that {wire} can send"
-                )
-        return reasons
-
-    def by_row(self, answers: Mapping[int, ClientAnswer]) -> Iterator[tuple[int, NDArray[np.int64], NDArray[Any]]]:
-        """Yield, for each row of the protocol, its number, the places of the answers, and their reports as an array."""
-        found: dict[int, tuple[list[int], list[NDArray[Any]]]] = {}
-        for place, answer in answers.items():
-            for row, report in zip(answer.rows, answer.reports, strict=True):
-                places, reports = found.setdefault(row, ([], []))
-                places.append(place)
-                reports.append(report)
-        for row, (places, reports) in sorted(found.items()):
-            yield row, np.array(places), np.stack(reports)
 
     def _foreign(self, plain: Mapping[str, Any]) -> Reason | None:
         if plain.get("format") != _FORMAT or plain.get("version") != _VERSION:
@@ -106,7 +106,7 @@ class AnswerReader:
             )
         return None
 
-    def _answer(self, plain: Mapping[str, Any]) -> ClientAnswer | Reason:
+    def _answer(self, plain: Mapping[str, Any]) -> Message | Reason:
         unit, sent, token = plain["unit"], plain["reports"], plain.get("token", "")
         rows = self._units.get(unit) if type(unit) is int else None
         if rows is None or not isinstance(sent, list) or len(sent) != len(rows):
@@ -123,16 +123,16 @@ class AnswerReader:
         reports = []
         for row, report in zip(rows, sent, strict=True):
             known = type(report) in (int, str)
-            read = parsed_report(report, self._rows[row].wire.report_format) if known else None
+            read = parsed_report(report, self._layout.rows[row].wire.report_format) if known else None
             if not isinstance(read, np.ndarray):
                 return read or Reason(
                     f"the report {shortened(report)}", "a whole number, or a text of hexadecimal digits"
                 )
             reports.append(read)
-        return ClientAnswer(rows, reports, plain["simulated"], token)
+        return Message(rows, reports, plain["simulated"], token)
 
 
-class AnswerSource:
+class MessageSource(Source):
     """A file of clients' messages, one in each line; a digest of all of them identifies the collection."""
 
     tokens = True
@@ -162,7 +162,7 @@ class AnswerSource:
                 "messages of clients whose questions do not depend on earlier answers",
                 "protocol.aggregator(journal=...) takes the answers to its queries one by one.",
             )
-        return partial(self._chunks, AnswerReader(protocol), Layout.of(protocol))
+        return partial(self._chunks, MessageReader(protocol))
 
     def described(self) -> ReportFile:
         """Count the messages by unit; reads the whole file."""
@@ -188,46 +188,35 @@ class AnswerSource:
             (*(units[number] for number in numbers), others),
             simulated,
             named,
-            self.identity or "",
+            self._digest[:32],
         )
 
     def line(self, place: int) -> str:
         """Name a message in errors: by its line, from 1 on."""
         return f"line {place + 1:,}"
 
-    def _chunks(self, reader: AnswerReader, layout: Layout, end: int = 0) -> Iterator[Chunk]:
-        digest = hashlib.sha256()
+    def _chunks(self, reader: MessageReader, end: int = 0) -> Iterator[Chunk]:
+        digest, first = hashlib.sha256(), 0
         with Path(self._path).open("rb") as file:
-            first, lines = 0, _digested(file, digest)
+            lines = _digested(file, digest)
             while messages := _some(lines):
+                if first + len(messages) > end:
+                    yield self._chunk(reader, messages, first)
                 first += len(messages)
-                if first > end:
-                    yield self._chunk(reader, layout, messages, first - len(messages))
         if digest.hexdigest() != self._digest:
             raise damaged(self.name, "it changed while it was read")
 
-    def _chunk(self, reader: AnswerReader, layout: Layout, messages: list[bytes], first: int) -> Chunk:
-        read = {place: reader.read(message) for place, message in enumerate(messages)}
-        answers = {place: one for place, one in read.items() if isinstance(one, ClientAnswer)}
-        bad = {place: one for place, one in read.items() if isinstance(one, Reason)}
-        bad |= reader.possible(answers)
-        for place in bad:
-            answers.pop(place, None)
-        assert self.identity is not None  # that of a file of messages is its digest
-        sent: list[tuple[NDArray[np.int64] | None, SentRows]] = []
-        for row, places, data in reader.by_row(answers):
-            simulated = np.array([answers[int(place)].simulated for place in places])
-            form = layout.rows[row].wire.report_format
-            reports = to_bytes(data, form) if layout.sizes[row] else data
-            sent.append((places, SentRows(self.identity, np.full(len(places), row), reports, None, simulated)))
-        tokens = [answers[place].token.encode() if place in answers else b"" for place in range(len(messages))]
+    def _chunk(self, reader: MessageReader, messages: list[bytes], first: int) -> Chunk:
+        answers, rows, places, bad = reader.read(messages, self._digest[:32])
+        tokens = [one.token.encode() for one in answers for _ in one.rows]
         ends = np.cumsum([len(one) for one in tokens], dtype=np.int64)
-        texts = Ragged(np.frombuffer(b"".join(tokens), dtype=np.uint8), np.append(0, ends[:-1]), ends)
+        texts = Ragged(np.frombuffer(b"".join(tokens), dtype=np.uint8), np.append(0, ends)[:-1], ends)
 
         def content(place: int) -> str:
             return messages[place].decode(errors="replace").rstrip("\r\n")
 
-        return Chunk(first, len(messages), sent, bad, content, texts if any(tokens) else None, first + len(messages))
+        behind = first + len(messages)
+        return Chunk(first, len(messages), behind, rows, places, bad, content, texts if any(tokens) else None)
 
 
 def _lines_of(file: BinaryIO) -> Iterator[bytes]:
