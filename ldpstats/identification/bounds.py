@@ -17,9 +17,9 @@ from ldpstats.estimation import ASSUMED, Measured, pvalue_in_words
 from ldpstats.estimation.estimate import notes_of, reports_in_sentences, shown_values
 from ldpstats.identification.cramers_v_limits import cramers_v_limits
 from ldpstats.identification.identified import Identified, radius
-from ldpstats.identification.pointwise import Pointwise
 from ldpstats.identification.possible_tables import (
     NearestTable,
+    Pointwise,
     PossibleTables,
     WholeTable,
     confidence_set,

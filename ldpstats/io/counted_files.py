@@ -31,7 +31,7 @@ from ldpstats.protocols.repeated_rows import RepetitionSearch
 from ldpstats.protocols.wire import Reason
 from ldpstats.saving.files import UNREADABLE
 from ldpstats.tables import TableSet
-from ldpstats.tables.report_check import ReportCheck
+from ldpstats.tables.provenance import ReportCheck
 from ldpstats.workers import Cluster, on_cluster
 
 _LOOKED_AT = 1 << 14

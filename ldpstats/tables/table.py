@@ -34,10 +34,16 @@ from ldpstats.noise import simulation
 from ldpstats.numbers.arrays import FloatArray, IntArray, significance, unweighted
 from ldpstats.presentation import Axes, Picture, Result, Summary, plain_values, summary_of_figures
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.tables.figures import Figures, LimitsOfReports
-from ldpstats.tables.parts import Parts, new_identity
-from ldpstats.tables.provenance import COLLECTED, Consistent, Provenance, Reconstructed, assuming_briefly
-from ldpstats.tables.rows import CrossedRows
+from ldpstats.tables.provenance import (
+    COLLECTED,
+    Consistent,
+    Figures,
+    LimitsOfReports,
+    Provenance,
+    Reconstructed,
+    assuming_briefly,
+)
+from ldpstats.tables.respondents import CrossedRows, Parts, new_identity
 
 if TYPE_CHECKING:
     from ldpstats.tables.conditional import Conditional

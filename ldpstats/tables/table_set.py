@@ -23,12 +23,9 @@ from ldpstats.privacy import PrivacyStatement, rounded_up
 from ldpstats.saving.codec import decoded_as, encoded
 from ldpstats.saving.files import opened, sealed, write
 from ldpstats.saving.registered import fits
-from ldpstats.tables.origin import Origin
-from ldpstats.tables.parts import Parts
 from ldpstats.tables.pooled import pooled_table
-from ldpstats.tables.provenance import merged
-from ldpstats.tables.report_check import ReportCheck
-from ldpstats.tables.rows import CrossedRows, merged_rows
+from ldpstats.tables.provenance import Origin, ReportCheck, merged
+from ldpstats.tables.respondents import CrossedRows, Parts, merged_rows
 from ldpstats.tables.shared import reports_once, sharing_in_words
 from ldpstats.tables.table import Table, fit_of, refuse_less
 

@@ -20,7 +20,6 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
-from ldpstats.io.repeated_tokens import RepeatedTokens
 
 import ldpstats as ldp
 from ldpstats.attacks.auditing import audit
@@ -28,6 +27,7 @@ from ldpstats.consistency.calm import calm_views
 from ldpstats.datasets import network
 from ldpstats.errors import LdpstatsError
 from ldpstats.inference import AmongMany
+from ldpstats.io.tokens import RepeatedTokens
 from ldpstats.mechanisms import REGISTRY, Mechanism, mechanism
 from ldpstats.mechanisms.grr import FakeResponse, fake_numerators
 from ldpstats.networks import fit_parameters

@@ -18,7 +18,7 @@ from ldpstats.errors import LdpstatsError, ReportError
 from ldpstats.estimation.blocks import Block
 from ldpstats.saving.codec import encoded
 from ldpstats.saving.files import UNREADABLE
-from ldpstats.tables.parts import Parts, new_identity
+from ldpstats.tables.respondents import Parts, new_identity
 
 DOMAIN = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"], "age": [1, 2, 3]})
 ONE, OTHER = "0" * 31 + "1", "f" * 32
