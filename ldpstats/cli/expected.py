@@ -120,8 +120,7 @@ def _saved(name: str, kind: FileKind, fits: Callable[[object], bool]) -> Any:
 def _kind_of(name: str) -> FileKind | None:
     """Guess the kind of a file by its beginning; None if that does not tell."""
     from ldpstats.cli.contents import holds_reports, is_of_another_program
-    from ldpstats.saving.envelope import kind_of
-    from ldpstats.saving.files import kind_of_page
+    from ldpstats.saving.files import kind_of, kind_of_page
 
     try:
         with Path(name).open("rb") as file:

@@ -35,8 +35,7 @@ from ldpstats.protocols.schedule import RECORD, among, scheduled, warn_of_few, w
 from ldpstats.protocols.summary import between, named, summary_of
 from ldpstats.protocols.wire import to_column
 from ldpstats.tables import Origin, Table, TableSet
-from ldpstats.tables.parts import Parts, new_identity
-from ldpstats.tables.rows import CrossedRows
+from ldpstats.tables.respondents import CrossedRows, Parts, new_identity
 
 if TYPE_CHECKING:
     from ldpstats.protocols.crossed import CrossedAnswers
