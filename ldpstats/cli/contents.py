@@ -112,10 +112,9 @@ def _text(name: str, data: bytes) -> str:
 
 def _beside_objects(name: str, text: str) -> Contents | None:
     """Describe a page, quarantine or checkpoint; None for any other text."""
-    from ldpstats.io.checkpoints import KIND, VERSION
+    from ldpstats.io.counted_files import KIND, VERSION
     from ldpstats.io.quarantines import HEADER
-    from ldpstats.saving.envelope import kind_of, opened
-    from ldpstats.saving.files import kind_of_page
+    from ldpstats.saving.files import kind_of, kind_of_page, opened
 
     page = kind_of_page(text)
     if page is not None:
@@ -136,9 +135,7 @@ def _beside_objects(name: str, text: str) -> Contents | None:
 
 def _of_saved(name: str, text: str) -> Contents:
     """Describe a saved object; of one with private answers or keys, only its kind."""
-    from ldpstats.loading import loaded
-    from ldpstats.saving.envelope import kind_of
-    from ldpstats.saving.files import SECRET
+    from ldpstats.saving.files import SECRET, kind_of, loaded
     from ldpstats.tables import Table, TableSet
 
     kind = kind_of(text)

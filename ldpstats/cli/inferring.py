@@ -72,17 +72,7 @@ def _tests_of_pairs(tables: TableSet, method: Any, adjust: str, alpha: float) ->
 
     with wrong_usage():
         adjusted_pvalues(np.ones(2), significance(alpha), adjust)
-    return independence_tests(_pairs_of(tables), method, adjust=adjust, alpha=alpha)
-
-
-def _pairs_of(tables: TableSet) -> TableSet:
-    """Return the two-way tables that a set has, or that follow from its wider ones."""
-    from ldpstats.report.studied_tables import StudiedTables
-
-    pairs = StudiedTables(tables).pairs
-    if not pairs:
-        raise LdpstatsError("tables of single attributes", "tables of at least two attributes asked for together")
-    return type(tables)(tables.domain, pairs.values(), tables.privacy, tables.checks)
+    return independence_tests(tables, method, adjust=adjust, alpha=alpha)
 
 
 def _table_of(tables: TableSet, attributes: tuple[str, ...]) -> Table:
@@ -113,6 +103,9 @@ def effects(tables: str, attributes: Names, rows: str | None, columns: str | Non
     Those of two attributes, or of all pairs. Of two attributes the odds ratio, too, where it is said which categories
     are compared.
     """
+    from ldpstats.inference.hypothesis_tests.all_pairs import pair_tables
+    from ldpstats.tables import Table
+
     if len(attributes) not in (0, 2) or (rows is None) != (columns is None) or (rows and not attributes):
         raise click.UsageError("Name two attributes, or none for all pairs; --rows and --columns both, or neither.")
     found = saved_tables(tables)
@@ -121,7 +114,9 @@ def effects(tables: str, attributes: Names, rows: str | None, columns: str | Non
         plain = {name: one.to_dict() for name, one in measures.items()}
         pipes.tell("\n\n".join(str(one.summary()) for one in measures.values()), plain, as_json=as_json)
         return
-    pairs = [(pair.attributes, _measures(pair)) for pair in _pairs_of(found)]
+    pairs = [(pair.attributes, _measures(pair)) for pair in pair_tables(found).values() if isinstance(pair, Table)]
+    if not pairs:
+        raise LdpstatsError("tables of single attributes", "tables of at least two attributes asked for together")
     plain_rows = [
         {"attributes": list(names)} | {name: one.to_dict() for name, one in own.items()} for names, own in pairs
     ]

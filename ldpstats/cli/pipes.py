@@ -52,7 +52,7 @@ def named(name: str) -> str:
 def saved_object(name: str) -> Any:
     """Load a saved object from a file or standard input."""
     from ldpstats.limits import LARGEST_FILE
-    from ldpstats.loading import load, loaded
+    from ldpstats.saving.files import load, loaded
 
     if name != STANDARD:
         return load(name)

@@ -1,9 +1,9 @@
 """Mechanisms: one file per way of encoding, all certified by the conformance suite."""
 
 from ldpstats.mechanisms.base import GRID_LEVEL, Mechanism, ReportFormat, Reports, joint_ratio
-from ldpstats.mechanisms.closed_alphabet import ORAPPOR, ORR
+from ldpstats.mechanisms.cohorts import ORAPPOR, ORR, RAPPOR
 from ldpstats.mechanisms.dbitflip import DBitFlip, DBitFlipPM
-from ldpstats.mechanisms.grr import GRR, RR
+from ldpstats.mechanisms.grr import GRR, RR, FakeResponse, fake_numerators, least_fake
 from ldpstats.mechanisms.hadamard_response import HR, HRR
 from ldpstats.mechanisms.histogram import SHE
 from ldpstats.mechanisms.local_hashing import BLH, LH, OLH
@@ -11,22 +11,20 @@ from ldpstats.mechanisms.longitudinal import Longitudinal
 from ldpstats.mechanisms.longitudinal_rounds import LBLH, LGRR, LOLH, LOSUE, LOUE, LSOUE, LSUE, LUE
 from ldpstats.mechanisms.memo import Memo
 from ldpstats.mechanisms.open_alphabet import OpenRAPPOR, OpenRR
-from ldpstats.mechanisms.plain_mechanisms import plain_mechanism, read_mechanism
-from ldpstats.mechanisms.random_projection import SHist
-from ldpstats.mechanisms.rappor import RAPPOR
 from ldpstats.mechanisms.registry import (
     REGISTRY,
     best_name,
     checked_mechanism,
     mechanism,
     mechanisms,
+    plain_mechanism,
+    read_mechanism,
     recommend,
     register_mechanism,
     registered_mechanisms,
 )
-from ldpstats.mechanisms.sketch import CMS, HCMS
+from ldpstats.mechanisms.sketch import CMS, HCMS, SHist
 from ldpstats.mechanisms.ss import SS
-from ldpstats.mechanisms.truth_or_fake import FakeResponse, fake_numerators, least_fake
 from ldpstats.mechanisms.unary import OUE, SUE, THE, UE, OneHotCMS
 
 __all__ = [

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from math import prod
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, overload
+from typing import Any, ClassVar, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -87,7 +87,7 @@ class ReportFormat:
         return 8 * self.dtype.itemsize * (self.width or 1)
 
 
-class Mechanism(Saveable, Protocol):
+class Mechanism(Saveable, ABC):
     """A randomizer for one value out of k, as a frozen dataclass with the fields `k` and `epsilon`.
 
     A mechanism supplies the members marked abstract; the others are the same for all, but for reports that are more
@@ -100,7 +100,7 @@ class Mechanism(Saveable, Protocol):
     --------
     >>> from dataclasses import dataclass
     >>> from fractions import Fraction
-    >>> from ldpstats.extend import GRID, Mechanism, MultinomialNoise, TruthOrFake, exp_below, numerator_at_most
+    >>> from ldpstats.extend import GRID, Mechanism, TruthOrFake, exp_below, numerator_at_most
     >>> @dataclass(frozen=True, slots=True)
     ... class Coin(Mechanism):
     ...     k: int
@@ -115,7 +115,7 @@ class Mechanism(Saveable, Protocol):
     ...
     ...     @property
     ...     def noise(self):
-    ...         return MultinomialNoise(TruthOrFake.uniform(self.k, Fraction(self.truth, GRID)))
+    ...         return TruthOrFake.uniform(self.k, Fraction(self.truth, GRID))
     ...
     ...     def likelihood_ratio(self):
     ...         return Fraction(self.truth * (self.k - 1), GRID - self.truth)
@@ -127,26 +127,16 @@ class Mechanism(Saveable, Protocol):
     array([0.51, 0.04, 0.45])
     """
 
+    # the fields of most: declared here for type checkers alone, as a mechanism may also know them from others
     __dataclass_fields__: ClassVar[dict[str, Any]]
+    k: int
+    epsilon: float
     name: ClassVar[str]
     aliases: ClassVar[tuple[str, ...]] = ()
     source: ClassVar[str]
     purpose: ClassVar[str] = "one answer"
     only_k: ClassVar[int | None] = None
     longitudinal: ClassVar[bool] = False
-
-    def __hash__(self) -> int:
-        return hash(tuple(self.to_dict().items()))
-
-    if TYPE_CHECKING:  # fields of most mechanisms, which would take a property for their default
-
-        @property
-        def k(self) -> int:
-            """The number of values."""
-
-        @property
-        def epsilon(self) -> float:
-            """The privacy level that was asked for; the implemented one is never above it."""
 
     @property
     @abstractmethod
@@ -268,7 +258,11 @@ class Mechanism(Saveable, Protocol):
         shown = progress(starts, "randomizing", unit="part") if len(starts) > 1 else starts
         parts = [self.randomize(checked[start : start + step], draws) for start in shown]
         data = np.concatenate(parts) if len(parts) > 1 else parts[0]
-        return _own_reports(self, data.astype(self.report_format.dtype, copy=False), simulated=draws.simulated)
+        reports = object.__new__(Reports)  # without the checks of what comes from elsewhere
+        data = data.astype(self.report_format.dtype, copy=False)
+        for name, value in (("mechanism", self), ("data", data), ("simulated", draws.simulated)):
+            object.__setattr__(reports, name, value)
+        return reports
 
     def contributions(self, reports: NDArray[Any]) -> NDArray[np.int64]:
         """Return what each report adds to the tally, a row per report.
@@ -525,41 +519,32 @@ class Reports(Saveable):
     simulated: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "data", _checked_reports(self.mechanism, as_array(self.data, "reports")))
+        data = as_array(self.data, "reports")
+        expected = self.mechanism.report_format
+        if data.ndim == 0:
+            raise ReportError(
+                f"{shortened(data.item())} as reports",
+                f"an array of reports ({expected.dtype}) or what privatize returned",
+            )
+        if data.size == 0:
+            data = data.reshape(expected.shape(0)).astype(expected.dtype)
+        if data.dtype.kind not in "iu" or data.shape != expected.shape(len(data)):
+            raise ReportError(
+                f"reports of dtype {data.dtype} and shape {data.shape}",
+                f"whole numbers ({expected.dtype}) of shape {expected.shape(len(data))} for {self.mechanism}",
+            )
+        limits = np.iinfo(expected.dtype)
+        outside = (data < limits.min) | (data > limits.max)
+        rows = outside if data.ndim == 1 else outside.any(axis=1)
+        impossible = np.flatnonzero(rows | ~self.mechanism.possible(data.astype(expected.dtype)))
+        if impossible.size:
+            place = impossible[0]
+            raise ReportError(
+                f"the report {data[place].tolist()} at position {place} ({impossible.size} such reports)",
+                f"reports that {self.mechanism} can send",
+                "Check that client and server use the same mechanism, k and epsilon.",
+            )
+        object.__setattr__(self, "data", data.astype(expected.dtype, copy=False))
 
     def __len__(self) -> int:
         return len(self.data)
-
-
-def _own_reports(mechanism: Mechanism, data: NDArray[Any], *, simulated: bool) -> Reports:
-    """Wrap reports that this mechanism has just made, without checks."""
-    reports = object.__new__(Reports)
-    for name, value in (("mechanism", mechanism), ("data", data), ("simulated", simulated)):
-        object.__setattr__(reports, name, value)
-    return reports
-
-
-def _checked_reports(mechanism: Mechanism, data: NDArray[Any]) -> NDArray[Any]:
-    expected = mechanism.report_format
-    if data.ndim == 0:
-        raise ReportError(
-            f"{shortened(data.item())} as reports", f"an array of reports ({expected.dtype}) or what privatize returned"
-        )
-    if data.size == 0:
-        data = data.reshape(expected.shape(0)).astype(expected.dtype)
-    if data.dtype.kind not in "iu" or data.shape != expected.shape(len(data)):
-        raise ReportError(
-            f"reports of dtype {data.dtype} and shape {data.shape}",
-            f"whole numbers ({expected.dtype}) of shape {expected.shape(len(data))} for {mechanism}",
-        )
-    limits = np.iinfo(expected.dtype)
-    outside = (data < limits.min) | (data > limits.max)
-    rows = outside if data.ndim == 1 else outside.any(axis=1)
-    impossible = np.flatnonzero(rows | ~mechanism.possible(data.astype(expected.dtype)))
-    if impossible.size:
-        raise ReportError(
-            f"the report {data[impossible[0]].tolist()} at position {impossible[0]} ({impossible.size} such reports)",
-            f"reports that {mechanism} can send",
-            "Check that client and server use the same mechanism, k and epsilon.",
-        )
-    return data.astype(expected.dtype, copy=False)

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from ldpstats.limits import refuse_too_large
 from ldpstats.mechanisms.base import Mechanism, ReportFormat, settled
-from ldpstats.mechanisms.bits import subset_bits
 from ldpstats.mechanisms.cohorts import flip_numerator
 from ldpstats.mechanisms.longitudinal import Longitudinal
+from ldpstats.mechanisms.ss import subset_bits
 from ldpstats.noise.revealed import RevealedBits
 from ldpstats.numbers.arrays import BoolArray
 from ldpstats.numbers.grid import GRID, probability

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from ldpstats.mechanisms.base import Mechanism, settled
 from ldpstats.mechanisms.grr import SymbolResponse
-from ldpstats.noise import MultinomialNoise
 from ldpstats.noise.hadamard import HadamardRandomizedResponse, HadamardResponse, odd, order, places
 from ldpstats.numbers.arrays import BoolArray, at_least, positive_epsilon
 from ldpstats.numbers.grid import GRID, exp_below, favoured_numerator, probability
@@ -94,9 +93,9 @@ class HR(Mechanism):
         return favoured_numerator(self.epsilon, self._half, self._outputs)
 
     @property
-    def noise(self) -> MultinomialNoise:
+    def noise(self) -> HadamardResponse:
         """The channel, with its fast transform."""
-        return MultinomialNoise(HadamardResponse(self.k, self._blocks, self._size, probability(self._inside)))
+        return HadamardResponse(self.k, self._blocks, self._size, probability(self._inside))
 
     @property
     def probabilities(self) -> dict[str, int | list[int]]:
@@ -165,9 +164,9 @@ class HRR(SymbolResponse):
         return 2 * order(self.k)
 
     @property
-    def noise(self) -> MultinomialNoise:
+    def noise(self) -> HadamardRandomizedResponse:
         """The channel, with its fast transform."""
-        return MultinomialNoise(HadamardRandomizedResponse(self.k, probability(self.truth)))
+        return HadamardRandomizedResponse(self.k, probability(self.truth))
 
     @property
     def derived(self) -> dict[str, int]:

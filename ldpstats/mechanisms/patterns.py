@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpstats.mechanisms.base import Mechanism, ReportFormat
-from ldpstats.noise import MultinomialNoise, PatternChannel
+from ldpstats.noise import PatternChannel
 from ldpstats.noise.pattern_channel import patterns_of
 from ldpstats.numbers.arrays import BoolArray
 from ldpstats.numbers.randomness import Draws
@@ -36,22 +36,18 @@ class Patterns(Mechanism):
         """Check nothing: the sender's parameters have been checked."""
 
     @property
-    def k(self) -> int:
+    def k(self) -> int:  # type: ignore[override]  # its sender has it
         """The number of values."""
         return self.sender.k
 
     @property
-    def epsilon(self) -> float:
+    def epsilon(self) -> float:  # type: ignore[override]
         """The privacy level that was asked for."""
         return self.sender.epsilon
 
     @property
-    def noise(self) -> MultinomialNoise:
+    def noise(self) -> PatternChannel:
         """Multinomial law of the supported sets."""
-        return MultinomialNoise(self._channel)
-
-    @property
-    def _channel(self) -> PatternChannel:
         channel = patterns_of(self.sender.noise)
         assert channel is not None  # `by_pattern` asks first
         return channel
@@ -116,11 +112,11 @@ class Patterns(Mechanism):
         return found
 
     def _numbers(self, reports: NDArray[Any]) -> NDArray[np.int64]:
-        size = self._channel.support.size
+        size = self.noise.support.size
         if size is not None and self.report_format.width == size:
             # a report lists the values of its set
-            return self._channel.numbers_of_members(reports)
-        return self._channel.numbers(self.sender.contributions(reports))
+            return self.noise.numbers_of_members(reports)
+        return self.noise.numbers(self.sender.contributions(reports))
 
 
 def by_pattern(mechanism: Mechanism) -> Mechanism:

@@ -1,43 +1,86 @@
-"""Sketches: values are hashed to a few columns, by one of several public functions per respondent (CMS, HCMS)."""
+"""Sketches: values are hashed to a few columns by one of several public functions (CMS, HCMS), or to signs (S-Hist)."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ldpstats.errors import LdpstatsError, ReportError
 from ldpstats.estimation import refuse_empty
+from ldpstats.limits import MOST_CODES, refuse_too_large
 from ldpstats.mechanisms.base import Mechanism, settled
-from ldpstats.mechanisms.codes import Codes, hashed, public_codes, usual_cohorts, usual_width
-from ldpstats.mechanisms.cohorts import CohortAnswers, CohortBits, flip_numerator
+from ldpstats.mechanisms.cohorts import (
+    Codes,
+    CohortAnswers,
+    CohortBits,
+    flip_numerator,
+    hashed,
+    public_codes,
+    usual_cohorts,
+    usual_width,
+)
 from ldpstats.noise import Tally
 from ldpstats.noise.hadamard import odd, walsh_hadamard
 from ldpstats.numbers.arrays import FloatArray
-from ldpstats.numbers.grid import GRID, favoured_numerator
+from ldpstats.numbers.grid import GRID, favoured_numerator, probability
+
+_ROWS_PER_VALUE = 4
 
 
-def _deployed(sketch: CMS | HCMS, tally: Tally) -> FloatArray:
-    """Return the frequencies as Apple's servers estimate them: a value's columns, averaged over the rows.
+class Sketch(Mechanism):
+    """Base of sketches: every respondent takes one of the `functions`, which hash values to columns."""
 
-    With f the average, the estimate is (width f - 1) / (width - 1), for any other value shares a column with
-    probability 1 / width. So it is unbiased over the random choice of hash functions, but not given them: each
-    respondent of another value adds to a value the more, the more of the functions let these two collide.
-    """
-    if not isinstance(tally, Tally) or tally.noise != sketch.noise:
-        raise ReportError(f"{type(tally).__name__} that {sketch} did not make", "what count or simulate returned")
-    refuse_empty(tally.n)
-    codes, rows = sketch.functions, sketch.rows(tally.proportions)
-    columns = np.broadcast_to(codes.single, (*rows.shape[:-2], *codes.single.shape))
-    average: FloatArray = np.take_along_axis(rows, columns, axis=-1).mean(axis=-2)
-    return (codes.width * average - 1) / (codes.width - 1)
+    hashes: int | None
+    width: int | None
+    seed: int
+
+    def __post_init__(self) -> None:
+        """Set the default size; refuse one in which not all frequencies are identified."""
+        Mechanism.__post_init__(self)
+        width = settled(self, "width", 2, usual_width(self.k))
+        settled(self, "hashes", 1, usual_cohorts(self.k, width))
+        settled(self, "seed", 0)
+        self.functions  # noqa: B018  # refuses what does not serve
+
+    @property
+    def functions(self) -> Codes:
+        """The column of every value, by every hash function."""
+        return public_codes(hashed, self.k, self.hashes, 1, self.width, self.seed)
+
+    @abstractmethod
+    def rows(self, proportions: FloatArray) -> FloatArray:
+        """Return the columns' estimated shares, by rows: a row per hash function."""
+
+    def deployed_estimate(self, tally: Tally) -> FloatArray:
+        """Return the frequencies as Apple's servers estimate them: a value's columns, averaged over the rows.
+
+        With f the average, the estimate is (width f - 1) / (width - 1), for any other value shares a column with
+        probability 1 / width. So it is unbiased over the random choice of hash functions, but not given them: each
+        respondent of another value adds to a value the more, the more of the functions let these two collide.
+        `estimate` is unbiased given the functions, and comes with its covariance.
+
+        Parameters
+        ----------
+        tally : Tally
+            What count or simulate returned.
+        """
+        if not isinstance(tally, Tally) or tally.noise != self.noise:
+            raise ReportError(f"{type(tally).__name__} that {self} did not make", "what count or simulate returned")
+        refuse_empty(tally.n)
+        codes, rows = self.functions, self.rows(tally.proportions)
+        columns = np.broadcast_to(codes.single, (*rows.shape[:-2], *codes.single.shape))
+        average: FloatArray = np.take_along_axis(rows, columns, axis=-1).mean(axis=-2)
+        return (codes.width * average - 1) / (codes.width - 1)
 
 
 @dataclass(frozen=True, slots=True)
-class CMS(CohortBits):
+class CMS(Sketch, CohortBits):
     """The count mean sketch: a one-hot row of `width` bits, by one of `hashes` hash functions, each bit flipped.
 
     Bits are flipped with probability 1 / (e^(ε/2) + 1). `estimate` is least squares given the hash functions,
@@ -78,14 +121,8 @@ class CMS(CohortBits):
     source: ClassVar[str] = "Apple Differential Privacy Team 2017"
 
     def __post_init__(self) -> None:
-        Mechanism.__post_init__(self)
-        _settle_sketch(self)
+        Sketch.__post_init__(self)
         flip_numerator(self.epsilon, 2)
-
-    @property
-    def functions(self) -> Codes:
-        """The column of every value, by every hash function."""
-        return public_codes(hashed, self.k, self.hashes, 1, self.width, self.seed)
 
     @property
     def codes(self) -> Codes:
@@ -97,21 +134,9 @@ class CMS(CohortBits):
         slots = self.noise.slot_estimates(proportions)
         return slots.reshape(*slots.shape[:-1], self.functions.cohorts, self.functions.width)
 
-    def deployed_estimate(self, tally: Tally) -> FloatArray:
-        """Return the frequencies as Apple's servers estimate them: unbiased over the hash functions, not given them.
-
-        `estimate` is unbiased given the functions, and comes with its covariance.
-
-        Parameters
-        ----------
-        tally : Tally
-            What count or simulate returned.
-        """
-        return _deployed(self, tally)
-
 
 @dataclass(frozen=True, slots=True)
-class HCMS(CohortAnswers):
+class HCMS(Sketch, CohortAnswers):
     """The Hadamard count mean sketch: one bit, a random coefficient of the Hadamard transform of a one-hot row.
 
     Its sign is kept with probability e^ε / (e^ε + 1); which coefficient of which row it is, chance decides without
@@ -142,16 +167,10 @@ class HCMS(CohortAnswers):
     source: ClassVar[str] = "Apple Differential Privacy Team 2017"
 
     def __post_init__(self) -> None:
-        Mechanism.__post_init__(self)
-        _settle_sketch(self)
+        Sketch.__post_init__(self)
         if self.functions.width.bit_count() != 1:
             raise LdpstatsError(f"width = {self.width}", "a power of two, for there to be a Hadamard matrix")
         favoured_numerator(self.epsilon, 1, 2)
-
-    @property
-    def functions(self) -> Codes:
-        """The column of every value, by every hash function."""
-        return public_codes(hashed, self.k, self.hashes, 1, self.width, self.seed)
 
     @property
     def codes(self) -> Codes:
@@ -165,27 +184,90 @@ class HCMS(CohortAnswers):
         # a coefficient is asked for by one respondent in rows · width
         return walsh_hadamard(self.functions.cohorts * by_row)
 
-    def deployed_estimate(self, tally: Tally) -> FloatArray:
-        """Return the frequencies as Apple's servers estimate them: unbiased over the hash functions, not given them.
 
-        `estimate` is unbiased given the functions, and comes with its covariance.
+@lru_cache(maxsize=8)
+def _coefficients(functions: Codes) -> Codes:
+    signs = odd(np.arange(functions.width)[:, None], functions.symbols)
+    return Codes(signs.reshape(functions.cohorts * functions.width, 1, -1), 2)
+
+
+@dataclass(frozen=True, slots=True)
+class SHist(CohortAnswers):
+    """Succinct histogram: the entry of a public random matrix of signs in a random row and the value's column.
+
+    The sign is kept with probability p = e^ε / (e^ε + 1). The matrix has `rows` rows, 4k if none are given: at least
+    k, so that every frequency is identified. It follows from `seed`; of the seeds from there on the first is used
+    whose matrix tells all values apart. All respondents and the server must have the same.
+
+    The estimate is least squares, which is unbiased given the matrix. Its variance is about rows / (rows - k) times
+    that of HRR, which does the same with orthogonal columns and is the better choice but for a handful of values.
+
+    The paper's own decoder, Σ z Φ[j, v] (Wang et al. 2020, Eqs. 44 and 45, where the division by N is missing),
+    takes the columns for orthogonal. Random signs are so only on average: given the matrix it is biased by
+    Σ (Φ_v · Φ_w / rows) f_w over the other values w, however many reports there are. It is `projected`.
+
+    Parameters
+    ----------
+    k : int
+        The number of values.
+    epsilon : float
+        The level of a report: no value makes it more than e^ε times as likely as another one does.
+    rows : int, optional
+        The rows of the matrix.
+    seed : int
+        What the matrix follows from; it is public.
+
+    Examples
+    --------
+    >>> from ldpstats.mechanisms import SHist
+    >>> shist = SHist(100, epsilon=1.0)
+    >>> shist.rows, shist.report_bits
+    (400, 10)
+    >>> shist.privatize([0, 99], rng=1).data
+    array([767, 679], dtype=uint16)
+    """
+
+    rows: int | None = None
+    seed: int = 0
+
+    name: ClassVar[str] = "shist"
+    aliases: ClassVar[tuple[str, ...]] = ("s-hist", "succinct histogram", "random matrix projection")
+    source: ClassVar[str] = "Bassily & Smith 2015, in Wang et al. 2020"
+    purpose: ClassVar[str] = "comparison with the paper"
+
+    def __post_init__(self) -> None:
+        Mechanism.__post_init__(self)
+        rows = settled(self, "rows", self.k, _ROWS_PER_VALUE * self.k)
+        refuse_too_large((rows, 2, self.k), "codes", "HRR does the same for larger alphabets.", MOST_CODES)
+        settled(self, "seed", 0)
+        favoured_numerator(self.epsilon, 1, 2)  # refuses levels that are too low
+
+    @property
+    def codes(self) -> Codes:
+        """The signs of all rows: a cohort each, the symbol 1 where the sign is negative."""
+        return public_codes(_signs, self.k, self.rows, 1, 2, self.seed)
+
+    def projected(self, tally: Tally) -> FloatArray:
+        """Return the paper's estimate, which is biased given the matrix: the mean of z Φ[j, v] over the reports.
 
         Parameters
         ----------
         tally : Tally
             What count or simulate returned.
         """
-        return _deployed(self, tally)
+        if tally.noise != self.noise:
+            raise ReportError(f"a tally seen through {tally.noise}", f"a tally of {self}")
+        shares = tally.proportions
+        signs = 1.0 - 2.0 * self.codes.single
+        contrast = 2 * probability(self.truth) - 1
+        return (shares[..., ::2] - shares[..., 1::2]) @ signs / contrast
 
 
-def _settle_sketch(sketch: CMS | HCMS) -> None:
-    """Set the default size of a sketch; refuse one in which not all frequencies are identified."""
-    width = settled(sketch, "width", 2, usual_width(sketch.k))
-    hashes = settled(sketch, "hashes", 1, usual_cohorts(sketch.k, width))
-    public_codes(hashed, sketch.k, hashes, 1, width, settled(sketch, "seed", 0))
+def _signs(k: int, maps: int, _symbols: int, seed: int) -> NDArray[np.int64]:
+    return _bits(maps, k, seed).astype(np.int64)
 
 
-@lru_cache(maxsize=8)
-def _coefficients(functions: Codes) -> Codes:
-    signs = odd(np.arange(functions.width)[:, None], functions.symbols)
-    return Codes(signs.reshape(functions.cohorts * functions.width, 1, -1), 2)
+def _bits(rows: int, k: int, seed: int) -> NDArray[np.uint8]:
+    """Return random bits; numpy promises that raw words stay the same for a seed in all its versions."""
+    words = np.random.PCG64(seed).random_raw(-(-rows * k // 64)).astype("<u8")
+    return np.unpackbits(words.view(np.uint8), count=rows * k).reshape(rows, k)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -10,12 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpstats.mechanisms.base import Mechanism, ReportFormat, settled
-from ldpstats.mechanisms.bits import subset_bits
 from ldpstats.mechanisms.patterns import by_pattern
-from ldpstats.noise import MultinomialNoise, NoiseModel, SupportNoise, TruthOrFake
+from ldpstats.noise import NoiseModel, SupportNoise, TruthOrFake
 from ldpstats.numbers.arrays import BoolArray
 from ldpstats.numbers.grid import GRID, double, exp_below, favoured_numerator, probability
 from ldpstats.numbers.randomness import Draws
+
+_COUNTED = 1 << 14
+"""Up to so many values the number of subsets is counted, beyond its logarithm is: that is right to a part in 10^12."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,7 @@ class SS(Mechanism):
         """Noise model: supports of a fixed size; a single value is truth or a uniform fake, as in GRR."""
         holds = Fraction(self._holds_truth, GRID)
         if self._size == 1:
-            return MultinomialNoise(TruthOrFake.uniform(self.k, holds))
+            return TruthOrFake.uniform(self.k, holds)
         return SupportNoise.subset(self.k, double(holds), self._size)
 
     @property
@@ -128,3 +131,11 @@ def _variance_at_uniform(k: int, epsilon: float, size: int) -> float:
     noise = SupportNoise.subset(k, probability(favoured_numerator(epsilon, size, k)), size)
     mean = noise.q + noise.delta / k
     return mean * (1 - mean) / noise.delta**2
+
+
+def subset_bits(values: int, size: int) -> int:
+    """Return the bits that encode one set among all sets of its size: log2 of the binomial coefficient, rounded up."""
+    if values <= _COUNTED:
+        return (math.comb(values, size) - 1).bit_length()
+    logarithm = math.lgamma(values + 1) - math.lgamma(size + 1) - math.lgamma(values - size + 1)
+    return math.ceil(logarithm / math.log(2))

@@ -1,23 +1,21 @@
-"""Channels: P(output | true value) as a linear map, where every report is one output (randomized response)."""
+"""Channels: P(output | true value), where every report is one output, so that counts are one multinomial draw."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Protocol
+from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
-from ldpstats.limits import refuse_too_large
-from ldpstats.noise.information import Information
-from ldpstats.noise.report_total import ReportTotal
-from ldpstats.numbers.arrays import BoolArray, FloatArray, as_array, whole_cells
-
-if TYPE_CHECKING:
-    from ldpstats.noise.model import NoiseModel
+from ldpstats.limits import MOST_CODES, refuse_too_large
+from ldpstats.noise.information import Information, information_of
+from ldpstats.noise.model import NoiseModel
+from ldpstats.numbers.arrays import BoolArray, FloatArray, IntArray, as_array, at_least, whole_cells
 
 RAREST = 2.0**-64
 """The grid's step: no output of a mechanism is rarer, but a channel in floating point may call it impossible."""
@@ -25,105 +23,84 @@ RAREST = 2.0**-64
 _ALIKE = 1e-12
 
 
-class Channel(Protocol):
-    """P(output | true value) as a linear map; channels compare by what they are made of."""
-
-    if TYPE_CHECKING:  # a field of most channels, which would take a property for its default
-
-        @property
-        def cells(self) -> int:
-            """The number of true values."""
+class ChannelNoise(NoiseModel):
+    """The counts of n reports are one Multinomial(n, frequencies pushed through the channel) draw."""
 
     @property
-    def outputs(self) -> int:
-        """The number of outputs."""
-
-    @property
-    def epsilon(self) -> float:
-        """Privacy level of one report."""
+    def channel(self) -> ChannelNoise:
+        """The model itself: it is the channel."""
+        return self
 
     @property
     def idle(self) -> BoolArray:
         """Mask of outputs that all values make equally likely: they tell nothing, however rare they are."""
+        found: BoolArray = np.ptp(self.matrix(), axis=0) == 0
+        return found
 
-    def push(self, frequencies: FloatArray) -> FloatArray:
-        """Return the distribution of the report."""
+    @property
+    def size(self) -> int:
+        """The entries of a tally that a report counts for: one."""
+        return 1
 
     def matrix(self) -> FloatArray:
         """Return the whole channel, a row per true value."""
+        refuse_too_large((self.cells, self.outputs), "a channel")
+        return self.mean(np.eye(self.cells))
+
+    def push(self, frequencies: FloatArray) -> FloatArray:
+        """Return the distribution of the report: another name of `mean`."""
+        return self.mean(frequencies)
 
     def invert(self, proportions: FloatArray) -> FloatArray:
-        """Undo `push`."""
+        """Undo `push`: another name of `debias`."""
+        return self.debias(proportions)
 
-    def score(self, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
-        """Return score and information of the cells, given counts / mean (up to a constant) and n / mean by output."""
+    def design(self) -> tuple[FloatArray, FloatArray]:
+        """Return the channel, transposed, and no offset (frequencies sum to one)."""
+        return self.matrix().T, np.zeros(self.outputs)
 
-    def simulate(self, true_counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-        """Draw the counts of the outputs of respondents with these true values."""
+    def report_covariance(self, frequencies: FloatArray) -> FloatArray:
+        """Return the covariance matrix of one report's indicator vector."""
+        refuse_too_large((self.outputs, self.outputs), "a covariance matrix")
+        return multinomial_covariance(self.mean(frequencies))
 
-    def bounds(self) -> FloatArray | None:
-        """Return each cell's estimate if none, and if all, of the reports named it; None where outputs mix."""
-        return None
+    def draw(self, frequencies: FloatArray, n: int, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Draw `size` tallies of `n` random respondents each."""
+        mean = self.mean(frequencies)
+        # a transform may leave less than nothing, by rounding, where an output is impossible
+        nothing = np.abs(mean) < np.finfo(float).eps
+        return rng.multinomial(n, proper(np.where(nothing, np.maximum(mean, 0), mean)), size=size)
 
-    @property
-    def by_value(self) -> NoiseModel | None:
-        """The noise of the same reports counted by the values that they support, where an output is a set of values."""
-        return None
-
-    @property
-    def members(self) -> FloatArray | None:
-        """Which values are in the set that an output is, a row of zeros and ones per output; None of other outputs."""
-        return None
-
-    @property
-    def truth_or_fake(self) -> TruthOrFake | None:
-        """The channel itself, if it is the truth with one probability and else a draw that does not depend on it."""
-        return None
-
-    def covariance(self, frequencies: FloatArray) -> FloatArray:
-        """Return the covariance matrix of one report's estimate."""
-        return self.spread(self.push(frequencies))
-
-    def variance(self, frequencies: FloatArray) -> FloatArray:
-        """Return its diagonal, without the rest."""
-        return self.variances(self.push(frequencies))
-
-    def likelihood_score(self, mean: FloatArray, counts: NDArray[Any], n: int) -> tuple[FloatArray, Information]:
-        """Return the score of the multinomial likelihood, given the distribution of the report, and its information."""
+    def score(self, frequencies: FloatArray, counts: NDArray[Any], n: int) -> tuple[FloatArray, Information]:
+        """Return the score of the multinomial likelihood and the expected information."""
+        mean = self.mean(frequencies)
         expected = np.where(self.idle, np.inf, np.where(mean == 0, RAREST, mean))
         # counts / mean would do, up to a multiple of ones, but loses digits when n is large
-        return self.score((counts - n * mean) / expected, n / expected)
+        return self._pulled((counts - n * mean) / expected, n / expected)
 
-    def log_likelihoods(self, outputs: NDArray[np.intp]) -> FloatArray:
-        """Return ln P(output | value), a row per output given by its number."""
-        columns: FloatArray = np.log(self.matrix()[:, outputs])
+    def _pulled(self, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
+        """Return score and information of the cells, given counts / mean (up to a constant) and n / mean by output.
+
+        Both are up to multiples of ones, which contrasts do not see.
+        """
+        matrix = self.matrix()
+        left = np.broadcast_to(matrix, (*precision.shape[:-1], *matrix.shape))
+        nothing = np.zeros((*precision.shape[:-1], self.cells))
+        return weights @ matrix.T, Information(nothing, left, precision[..., None] * np.eye(self.outputs))
+
+    def log_likelihoods(self, tallies: NDArray[Any]) -> FloatArray:
+        """Return ln P(output | value), for every value."""
+        columns: FloatArray = np.log(self.matrix()[:, tallies.argmax(axis=-1)])
         return np.moveaxis(columns, 0, -1)
 
-    def rounding(self) -> FloatArray | float:
-        """Return how much of the probability of each output may be rounding."""
-        return float(np.finfo(float).eps)
-
-    def total(self) -> ReportTotal | None:
-        """Return the law of the number of values that an output counts for; None where that is one for all."""
-        return None
-
-    def spread(self, mean: FloatArray) -> FloatArray:
-        """Return the covariance matrix of one report's estimate, given the distribution of the report."""
-
-    def variances(self, mean: FloatArray) -> FloatArray:
-        """Return the diagonal of `spread`, without the rest."""
-
-    def merged(self, classes: NDArray[np.int64], /) -> Channel | None:
-        """Return the channel between classes of values and the same classes of outputs, if there is one."""
-        del classes
-        return None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the channel as plain values."""
+    def supports(self, frequencies: FloatArray) -> BoolArray:
+        """Say for each table whether every output that tells anything has a positive probability, beyond rounding."""
+        proper: BoolArray = np.all((self.mean(frequencies) > np.finfo(float).eps) | self.idle, axis=-1)
+        return proper
 
 
 @dataclass(frozen=True, slots=True)
-class TruthOrFake(Channel):
+class TruthOrFake(ChannelNoise):
     """Tell the truth with probability `truth`, else draw an answer from the distribution `fake`: p I + (1-p) 1 Tᵀ.
 
     Parameters
@@ -163,6 +140,11 @@ class TruthOrFake(Channel):
         """The channel itself."""
         return self
 
+    @property
+    def own_and_common(self) -> tuple[float, FloatArray]:
+        """Probabilities of the truth and of each fake."""
+        return self.truth, (1 - self.truth) * np.asarray(self.fake)
+
     @classmethod
     def uniform(cls, cells: int, honest: Fraction) -> TruthOrFake:
         """Report the true value with probability `honest`, every other one equally often."""
@@ -172,11 +154,6 @@ class TruthOrFake(Channel):
     @property
     def cells(self) -> int:
         """The number of true values."""
-        return len(self.fake)
-
-    @property
-    def outputs(self) -> int:
-        """The number of outputs: the values themselves."""
         return len(self.fake)
 
     @property
@@ -190,21 +167,16 @@ class TruthOrFake(Channel):
         """None: every value makes its own output likelier."""
         return np.zeros(self.outputs, dtype=np.bool_)
 
-    def push(self, frequencies: FloatArray) -> FloatArray:
+    def mean(self, frequencies: FloatArray) -> FloatArray:
         """Return the distribution of the report."""
         return self.truth * frequencies + (1 - self.truth) * np.asarray(self.fake)
 
-    def matrix(self) -> FloatArray:
-        """Return the whole channel, a row per true value."""
-        refuse_too_large((self.cells, self.cells), "a channel")
-        return self.push(np.eye(self.cells))
-
-    def invert(self, proportions: FloatArray) -> FloatArray:
-        """Undo `push` (RRBA paper, Eq. 4)."""
+    def debias(self, proportions: FloatArray) -> FloatArray:
+        """Return the unbiased estimate of the frequencies (RRBA paper, Eq. 4)."""
         return (proportions - (1 - self.truth) * np.asarray(self.fake)) / self.truth
 
-    def score(self, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
-        """Return the score up to a multiple of the ones vector, which contrasts do not see; the rest is diagonal."""
+    def _pulled(self, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
+        """Return score and information of the cells: but for multiples of ones the latter is diagonal."""
         return self.truth * weights, Information(self.truth**2 * precision)
 
     def simulate(self, true_counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
@@ -215,15 +187,15 @@ class TruthOrFake(Channel):
 
     def bounds(self) -> FloatArray:
         """Return each cell's estimate if none, and if all, of the reports named it."""
-        return self.invert(np.stack([np.zeros(self.cells), np.ones(self.cells)]))
+        return self.debias(np.stack([np.zeros(self.cells), np.ones(self.cells)]))
 
-    def spread(self, mean: FloatArray) -> FloatArray:
-        """Return the covariance matrix of one report's estimate."""
-        refuse_too_large((self.cells, self.cells), "a covariance matrix")
-        return multinomial_covariance(mean) / self.truth**2
+    def covariance(self, frequencies: FloatArray) -> FloatArray:
+        """Return n times the covariance matrix of the debiased estimate."""
+        return self.report_covariance(frequencies) / self.truth**2
 
-    def variances(self, mean: FloatArray) -> FloatArray:
-        """Return the variances of one report's estimate."""
+    def variance(self, frequencies: FloatArray) -> FloatArray:
+        """Return n times the variances of the debiased estimate."""
+        mean = self.mean(frequencies)
         return mean * (1 - mean) / self.truth**2
 
     def merged(self, classes: NDArray[np.int64], /) -> TruthOrFake:
@@ -231,13 +203,9 @@ class TruthOrFake(Channel):
         fake = np.bincount(classes, weights=np.asarray(self.fake))
         return TruthOrFake(self.truth, tuple((fake / fake.sum()).tolist()))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the channel as plain values."""
-        return {"kind": "truth-or-fake", "truth": self.truth, "fake": list(self.fake)}
-
 
 @dataclass(frozen=True, slots=True)
-class DenseChannel(Channel):
+class DenseChannel(ChannelNoise):
     """Any channel, a row of output probabilities per true value; it may be rectangular.
 
     Parameters
@@ -286,13 +254,7 @@ class DenseChannel(Channel):
             privacy_loss(most, least) for most, least in zip(matrix.max(axis=0), matrix.min(axis=0), strict=True)
         )
 
-    @property
-    def idle(self) -> BoolArray:
-        """Say which outputs have a constant column."""
-        found: BoolArray = np.ptp(self.matrix(), axis=0) == 0
-        return found
-
-    def push(self, frequencies: FloatArray) -> FloatArray:
+    def mean(self, frequencies: FloatArray) -> FloatArray:
         """Return the distribution of the report."""
         return frequencies @ self.matrix()
 
@@ -300,8 +262,8 @@ class DenseChannel(Channel):
         """Return the whole channel, a row per true value."""
         return np.asarray(self.rows, dtype=float)
 
-    def invert(self, proportions: FloatArray) -> FloatArray:
-        """Undo `push` by the pseudo-inverse, where the rows are linearly independent."""
+    def debias(self, proportions: FloatArray) -> FloatArray:
+        """Return the unbiased estimate of the frequencies by the pseudo-inverse, where these are identified."""
         matrix = self.matrix()
         rank = int(np.linalg.matrix_rank(matrix))
         if rank < self.cells:
@@ -312,26 +274,22 @@ class DenseChannel(Channel):
             )
         return proportions @ np.linalg.pinv(matrix)
 
-    def score(self, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
-        """Pull the score of the outputs back to the cells."""
-        return pulled_back(self.matrix(), weights, precision)
-
     def simulate(self, true_counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw the reports of each true value's respondents and add them up."""
         counts: NDArray[np.int64] = rng.multinomial(true_counts, proper(self.matrix())).sum(axis=-2)
         return counts
 
-    def spread(self, mean: FloatArray) -> FloatArray:
-        """Return the covariance matrix of one report's estimate."""
-        inverse = self.invert(np.eye(self.outputs))
-        return inverse.T @ multinomial_covariance(mean) @ inverse
+    def covariance(self, frequencies: FloatArray) -> FloatArray:
+        """Return n times the covariance matrix of the debiased estimate."""
+        inverse = self.debias(np.eye(self.outputs))
+        return inverse.T @ multinomial_covariance(self.mean(frequencies)) @ inverse
 
-    def variances(self, mean: FloatArray) -> FloatArray:
-        """Return the variances of one report's estimate."""
-        inverse = self.invert(np.eye(self.outputs))
+    def variance(self, frequencies: FloatArray) -> FloatArray:
+        """Return n times the variances of the debiased estimate."""
+        mean, inverse = self.mean(frequencies), self.debias(np.eye(self.outputs))
         return mean @ inverse**2 - (mean @ inverse) ** 2
 
-    def merged(self, classes: NDArray[np.int64], /) -> Channel | None:
+    def merged(self, classes: NDArray[np.int64], /) -> ChannelNoise | None:
         """Return the channel between classes, where all values of a class report classes alike (a lumpable chain).
 
         So do products of channels, such as one attribute's answer beside another's, onto one of the factors. Elsewhere
@@ -344,12 +302,200 @@ class DenseChannel(Channel):
         coarse = summed[first]
         return structured(coarse) if np.all(np.abs(summed - coarse[classes]) <= _ALIKE * summed) else None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the channel as plain values."""
-        return {"kind": "channel", "rows": [list(row) for row in self.rows]}
+
+class MultinomialNoise(DenseChannel):
+    """The noise model of reports that are one output of a channel each: a channel is one, so that this returns it.
+
+    Whether a noise model is of this kind, `isinstance` says.
+
+    Parameters
+    ----------
+    channel : ChannelNoise
+        P(output | true value), such as a `TruthOrFake` or a `DenseChannel`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ldpstats.extend import MultinomialNoise, TruthOrFake
+    >>> noise = MultinomialNoise(TruthOrFake(0.5, (0.5, 0.5)))
+    >>> noise, isinstance(noise, MultinomialNoise)
+    (TruthOrFake(truth=0.5, fake=(0.5, 0.5)), True)
+    >>> noise.mean(np.array([0.9, 0.1]))
+    array([0.7, 0.3])
+    >>> noise.simulate(np.array([900, 100]), np.random.default_rng(1))
+    array([701, 299])
+    """
+
+    def __new__(cls, channel: ChannelNoise) -> Self:
+        """Return the channel."""
+        return channel  # type: ignore[return-value]  # which takes every channel for one of this class, as `isinstance`
+
+    @classmethod
+    def __subclasshook__(cls, kind: type) -> bool:
+        return ChannelNoise in kind.__mro__
 
 
-def structured(matrix: FloatArray) -> Channel:
+@dataclass(frozen=True, eq=False)
+class CohortChannel(ChannelNoise):
+    """A report is a cohort c, uniform and public, and the value's symbol there, codes[c, v], by randomized response.
+
+    The true symbol is sent with the probability `truth`, above 1 / symbols, else a uniformly drawn other one. Output
+    number c · symbols + a is the answer a in the cohort c; codes are symbols from 0 up, shape (cohorts, cells).
+    """
+
+    codes: IntArray
+    symbols: int
+    truth: float
+
+    def __post_init__(self) -> None:
+        given = as_array(self.codes, "the codes of a channel")
+        at_least(self.symbols, 2, "symbols")
+        wide = given.ndim == 2 and given.dtype.kind in "iu" and given.shape[0] >= 1 and given.shape[1] >= 2
+        if not (wide and 0 <= given.min() <= given.max() < self.symbols):
+            raise LdpstatsError(
+                f"codes of dtype {given.dtype} and shape {given.shape} for {self.symbols!r} symbols",
+                "a row per cohort: a whole number from 0 below the number of symbols for each of two or more values",
+            )
+        refuse_too_large((self.symbols, *given.shape), "codes", most=MOST_CODES)
+        if not 1 / self.symbols < self.truth <= 1:
+            raise LdpstatsError(f"truth = {self.truth!r}", f"a probability above 1/{self.symbols}, at most 1")
+        codes = np.array(given, dtype=np.min_scalar_type(self.symbols - 1), order="C")
+        codes.setflags(write=False)
+        object.__setattr__(self, "codes", codes)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, CohortChannel):
+            return NotImplemented
+        same = (self.symbols, self.truth) == (other.symbols, other.truth)
+        return self is other or (same and np.array_equal(self.codes, other.codes))
+
+    def __hash__(self) -> int:
+        return hash((self.symbols, self.truth, self.codes.shape, self.codes.tobytes()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # what is cached here can be made again, and an array does not stay read-only by itself
+        return CohortChannel, (self.codes, self.symbols, self.truth)
+
+    @property
+    def cohorts(self) -> int:
+        """The number of cohorts."""
+        return len(self.codes)
+
+    @property
+    def cells(self) -> int:
+        """The number of true values."""
+        return int(self.codes.shape[1])
+
+    @property
+    def outputs(self) -> int:
+        """Number of outputs: every symbol of every cohort."""
+        return self.cohorts * self.symbols
+
+    @property
+    def epsilon(self) -> float:
+        """Privacy level: ln(truth / lie), if some cohort tells some values apart."""
+        return privacy_loss(self.truth, self._lie) if np.any(self.codes != self.codes[:, :1]) else 0.0
+
+    @property
+    def _lie(self) -> float:
+        return (1 - self.truth) / (self.symbols - 1)
+
+    @property
+    def _gain(self) -> float:
+        """Difference in an output's probability between values with its symbol and others."""
+        return (self.truth - self._lie) / self.cohorts
+
+    @property
+    def slot_noise(self) -> tuple[float, float]:
+        """Probability that a symbol of a cohort is sent by others, and how much larger it is for its own values."""
+        return self._lie, self.truth - self._lie
+
+    def slot_estimates(self, proportions: FloatArray) -> FloatArray:
+        """Return an unbiased estimate of the share of respondents with each symbol of each cohort."""
+        return (proportions - self._lie / self.cohorts) / self._gain
+
+    @cached_property
+    def _slots(self) -> NDArray[np.int64]:
+        """Output of every value's own symbol, shape (cohorts, cells)."""
+        return self.symbols * np.arange(self.cohorts)[:, None] + self.codes.astype(np.int64)
+
+    @cached_property
+    def _members(self) -> FloatArray:
+        """A row per output, with ones for the values that have its symbol."""
+        members = np.zeros((self.outputs, self.cells))
+        members[self._slots, np.arange(self.cells)] = 1
+        return members
+
+    @cached_property
+    def _gram(self) -> FloatArray:
+        return self._members.T @ self._members
+
+    @cached_property
+    def identified(self) -> bool:
+        """Whether the codes tell all values apart well enough to estimate every frequency."""
+        return bool(np.linalg.cond(self._gram, 1) * self.cells * np.finfo(float).eps < 1)
+
+    @cached_property
+    def _inverse_gram(self) -> FloatArray:
+        if not self.identified:
+            rank = int(np.linalg.matrix_rank(self._gram, hermitian=True))
+            raise NotIdentifiedError(
+                f"codes of rank {rank} for {self.cells} values",
+                "codes whose cohorts together tell all values apart",
+                "Take more cohorts, or combine these reports with other blocks in one table.",
+            )
+        return np.linalg.inv(self._gram)
+
+    @property
+    def idle(self) -> BoolArray:
+        """Mask of the symbols that no value of the cohort has, or all have."""
+        holders = self._members.sum(axis=1)
+        found: BoolArray = (holders == 0) | (holders == self.cells)
+        return found
+
+    def mean(self, frequencies: FloatArray) -> FloatArray:
+        """Return the distribution of the report."""
+        return self._lie / self.cohorts + self._gain * (frequencies @ self._members.T)
+
+    def debias(self, proportions: FloatArray) -> FloatArray:
+        """Return the estimate of the frequencies by least squares, unbiased given the codes."""
+        return self.slot_estimates(proportions) @ self._members @ self._inverse_gram
+
+    def _pulled(self, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
+        """Return score and information of the cells."""
+        return self._gain * (weights @ self._members), information_of(self._gain**2 * self._pairs(precision))
+
+    def simulate(self, true_counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+        """Draw each value's cohorts, who tells the truth (truth - lie), and uniform fakes, which may be true."""
+        slots = np.zeros((*true_counts.shape[:-1], self.outputs), dtype=np.int64)
+        uniform = np.full(self.cohorts, 1 / self.cohorts)
+        for value in range(self.cells):
+            slots[..., self._slots[:, value]] += rng.multinomial(true_counts[..., value], uniform)
+        truthful = rng.binomial(slots, self.truth - self._lie)
+        fakes = (slots - truthful).reshape(*slots.shape[:-1], self.cohorts, self.symbols).sum(axis=-1)
+        faked = rng.multinomial(fakes, np.full(self.symbols, 1 / self.symbols))
+        return truthful + faked.reshape(slots.shape)
+
+    def covariance(self, frequencies: FloatArray) -> FloatArray:
+        """Return n times the covariance matrix of the debiased estimate, from pairs of values rather than outputs."""
+        inverse = self._inverse_gram / self._gain
+        mean = self.mean(frequencies)
+        expected: FloatArray = mean @ self._members @ inverse
+        second: FloatArray = inverse @ self._pairs(mean) @ inverse
+        return second - expected[..., :, None] * expected[..., None, :]
+
+    def variance(self, frequencies: FloatArray) -> FloatArray:
+        """Return n times the variances of the debiased estimate."""
+        mean, estimates = self.mean(frequencies), self._members @ (self._inverse_gram / self._gain)
+        found: FloatArray = mean @ estimates**2 - (mean @ estimates) ** 2
+        return found
+
+    def _pairs(self, weights: FloatArray) -> FloatArray:
+        """Return for every two values the total weight of the outputs that stand for both."""
+        return (self._members.T * weights[..., None, :]) @ self._members
+
+
+def structured(matrix: FloatArray) -> ChannelNoise:
     """Return a square channel as `TruthOrFake`, if every output is as likely for all values but its own."""
     others = np.where(np.eye(len(matrix), dtype=bool), np.nan, matrix)
     fakes = np.nanmin(others, axis=0)
@@ -357,13 +503,6 @@ def structured(matrix: FloatArray) -> Channel:
     if np.all(np.nanmax(others, axis=0) <= (1 + _ALIKE) * fakes) and 0 < faked < 1:
         return TruthOrFake(1 - faked, tuple((fakes / faked).tolist()))
     return DenseChannel(tuple(map(tuple, matrix.tolist())))
-
-
-def pulled_back(matrix: FloatArray, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
-    """Return score and information of the cells, given those of the outputs and the channel's matrix."""
-    left = np.broadcast_to(matrix, (*precision.shape[:-1], *matrix.shape))
-    nothing = np.zeros((*precision.shape[:-1], matrix.shape[0]))
-    return weights @ matrix.T, Information(nothing, left, precision[..., None] * np.eye(matrix.shape[1]))
 
 
 def multinomial_covariance(mean: FloatArray) -> FloatArray:

@@ -8,14 +8,13 @@ take one transform.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldpstats.errors import LdpstatsError
 from ldpstats.limits import refuse_too_large, refuse_too_many_cells
-from ldpstats.noise.channels import Channel, privacy_loss
+from ldpstats.noise.channels import ChannelNoise, privacy_loss
 from ldpstats.noise.information import Information, information_of
 from ldpstats.numbers.arrays import BoolArray, FloatArray, IntArray, at_least, whole_cells
 
@@ -71,25 +70,25 @@ def random_columns(people: NDArray[np.int64], rng: np.random.Generator, *, posit
 
 
 @dataclass(frozen=True, slots=True)
-class HadamardResponse(Channel):
+class HadamardResponse(ChannelNoise):
     """A report is an output from the value's set with probability `inside`, and else one of all the others.
 
-    Outputs come in blocks of `size`, a power of two. A value has a row of the Hadamard matrix of this size in one of
+    Outputs come in blocks of `width`, a power of two. A value has a row of the Hadamard matrix of this size in one of
     the blocks (`places` says which; never the first), and its set is where that row is +1 (Acharya, Sun & Zhang 2019).
     """
 
     cells: int
     blocks: int
-    size: int
+    width: int
     inside: float
 
     def __post_init__(self) -> None:
         whole_cells(self.cells)
-        refuse_too_many_cells(at_least(self.blocks, 1, "blocks") * at_least(self.size, 2, "size"), "a channel")
-        fits = self.size.bit_count() == 1 and self.cells <= self.blocks * (self.size - 1)
+        refuse_too_many_cells(at_least(self.blocks, 1, "blocks") * at_least(self.width, 2, "width"), "a channel")
+        fits = self.width.bit_count() == 1 and self.cells <= self.blocks * (self.width - 1)
         if not (fits and 1 / (2 * self.blocks) < self.inside <= 1):
             raise LdpstatsError(
-                f"{self.cells!r} values in {self.blocks!r} blocks of {self.size!r}, inside = {self.inside!r}",
+                f"{self.cells!r} values in {self.blocks!r} blocks of {self.width!r}, inside = {self.inside!r}",
                 "two values or more, blocks of a power of two with a row for each value (none has a first row), "
                 "and a probability above the share of the outputs that are in a set, at most 1",
             )
@@ -97,7 +96,7 @@ class HadamardResponse(Channel):
     @property
     def outputs(self) -> int:
         """The number of outputs."""
-        return self.blocks * self.size
+        return self.blocks * self.width
 
     @property
     def epsilon(self) -> float:
@@ -106,11 +105,11 @@ class HadamardResponse(Channel):
 
     @property
     def _high(self) -> float:
-        return 2 * self.inside / self.size
+        return 2 * self.inside / self.width
 
     @property
     def _low(self) -> float:
-        return (1 - self.inside) / (self.outputs - self.size // 2)
+        return (1 - self.inside) / (self.outputs - self.width // 2)
 
     @property
     def _gain(self) -> float:
@@ -118,92 +117,83 @@ class HadamardResponse(Channel):
 
     @property
     def _places(self) -> NDArray[np.int64]:
-        return places(np.arange(self.cells), self.size)
+        return places(np.arange(self.cells), self.width)
 
     def _transform(self, outputs: FloatArray) -> FloatArray:
-        return walsh_hadamard(outputs.reshape(*outputs.shape[:-1], self.blocks, self.size)).reshape(outputs.shape)
+        return walsh_hadamard(outputs.reshape(*outputs.shape[:-1], self.blocks, self.width)).reshape(outputs.shape)
 
     @property
     def idle(self) -> BoolArray:
         """Mask of outputs that lie in no set, or in all of them."""
         rows = np.zeros(self.outputs)
         rows[self._places] = 1
-        rows[:: self.size] = rows.reshape(self.blocks, self.size).sum(axis=-1)
+        rows[:: self.width] = rows.reshape(self.blocks, self.width).sum(axis=-1)
         holders = self._transform(rows) / 2
         found: BoolArray = (holders == 0) | (holders == self.cells)
         return found
 
-    def push(self, frequencies: FloatArray) -> FloatArray:
-        """Return the report's distribution; what frequencies lack to one lies uniformly, unseen by `invert`."""
+    def mean(self, frequencies: FloatArray) -> FloatArray:
+        """Return the report's distribution; what frequencies lack to one lies uniformly, unseen by `debias`."""
         rows = np.zeros((*frequencies.shape[:-1], self.outputs))
         rows[..., self._places] = frequencies
         # (1 + H) / 2 says which outputs are in a set, and the first row is all ones
-        rows[..., :: self.size] = rows.reshape(*rows.shape[:-1], self.blocks, self.size).sum(axis=-1)
-        missing = (1 - self.size * self._gain * frequencies.sum(axis=-1, keepdims=True)) / self.outputs
+        rows[..., :: self.width] = rows.reshape(*rows.shape[:-1], self.blocks, self.width).sum(axis=-1)
+        missing = (1 - self.width * self._gain * frequencies.sum(axis=-1, keepdims=True)) / self.outputs
         mean: FloatArray = missing + self._gain * self._transform(rows)
         return mean
 
-    def matrix(self) -> FloatArray:
-        """Return the whole channel, a row per true value."""
-        refuse_too_large((self.cells, self.outputs), "a channel")
-        return self.push(np.eye(self.cells))
+    def debias(self, proportions: FloatArray) -> FloatArray:
+        """Return the unbiased estimate of the frequencies: each value's coefficient within its block, rescaled."""
+        return self._transform(proportions)[..., self._places] / (self.width * self._gain)
 
-    def invert(self, proportions: FloatArray) -> FloatArray:
-        """Undo `push`: each value's coefficient within its block, rescaled."""
-        return self._transform(proportions)[..., self._places] / (self.size * self._gain)
-
-    def score(self, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
-        """Return score and information of the cells, up to multiples of ones, which contrasts do not see."""
+    def _pulled(self, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
+        """Return score and information of the cells."""
         refuse_too_large((self.cells, self.cells), "the information")
         here, pulled, seen = self._places, self._transform(weights), self._transform(precision)
-        first = here & -self.size
+        first = here & -self.width
         sums = seen[..., first, None] + seen[..., here, None] + seen[..., None, here]
         pairs = np.where(self._together, sums, 0) + self._pairs(seen)
         return self._gain * (pulled[..., first] + pulled[..., here]), information_of(self._gain**2 * pairs)
 
     def simulate(self, true_counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-        """Draw an output of the own set with probability size · gain, and else one of all outputs."""
-        truthful = rng.binomial(true_counts, self.size * self._gain)
+        """Draw an output of the own set with probability width · gain, and else one of all outputs."""
+        truthful = rng.binomial(true_counts, self.width * self._gain)
         anywhere = rng.multinomial((true_counts - truthful).sum(axis=-1), np.full(self.outputs, 1 / self.outputs))
         people = np.zeros_like(anywhere)
         people[..., self._places] = truthful
-        blocks = people.reshape(*people.shape[:-1], self.blocks, self.size)
+        blocks = people.reshape(*people.shape[:-1], self.blocks, self.width)
         return anywhere + random_columns(blocks, rng, positive=True)[..., _PLUS].reshape(anywhere.shape)
 
-    def spread(self, mean: FloatArray) -> FloatArray:
-        """Return the covariance matrix of one report's estimate; one transform has all products of two rows."""
+    def covariance(self, frequencies: FloatArray) -> FloatArray:
+        """Return n times the covariance matrix of the debiased estimate; one transform has all products of two rows."""
         refuse_too_large((self.cells, self.cells), "a covariance matrix")
-        expected = self.invert(mean)
-        second = self._pairs(self._transform(mean)) / (self.size * self._gain) ** 2
+        mean = self.mean(frequencies)
+        expected = self.debias(mean)
+        second = self._pairs(self._transform(mean)) / (self.width * self._gain) ** 2
         return second - expected[..., :, None] * expected[..., None, :]
 
-    def variances(self, mean: FloatArray) -> FloatArray:
-        """Return the variances of one report's estimate: the square of a row is all ones, within its block."""
-        scale = self.size * self._gain
-        shares = mean.reshape(*mean.shape[:-1], self.blocks, self.size).sum(axis=-1)
-        found: FloatArray = shares[..., self._places // self.size] / scale**2 - self.invert(mean) ** 2
+    def variance(self, frequencies: FloatArray) -> FloatArray:
+        """Return n times the variances of the debiased estimate: the square of a row is all ones, within its block."""
+        mean, scale = self.mean(frequencies), self.width * self._gain
+        shares = mean.reshape(*mean.shape[:-1], self.blocks, self.width).sum(axis=-1)
+        found: FloatArray = shares[..., self._places // self.width] / scale**2 - self.debias(mean) ** 2
         return found
 
     @property
     def _together(self) -> BoolArray:
-        block = self._places // self.size
+        block = self._places // self.width
         together: BoolArray = block[:, None] == block
         return together
 
     def _pairs(self, transformed: FloatArray) -> FloatArray:
         """Return the coefficient of the product of every two values' rows; zero between blocks."""
         here = self._places
-        product = (here & -self.size)[:, None] + ((here[:, None] ^ here) & (self.size - 1))
+        product = (here & -self.width)[:, None] + ((here[:, None] ^ here) & (self.width - 1))
         return np.where(self._together, transformed[..., product], 0)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the channel as plain values."""
-        plain = {"cells": self.cells, "blocks": self.blocks, "size": self.size, "inside": self.inside}
-        return {"kind": "hadamard-response", **plain}
 
 
 @dataclass(frozen=True, slots=True)
-class HadamardRandomizedResponse(Channel):
+class HadamardRandomizedResponse(ChannelNoise):
     """A report is a column of a Hadamard matrix, uniform and public, and the sign of the value's entry there.
 
     The value v has row v; the sign is kept with the probability `truth`, above 1/2. Output 2j is a plus in column j, 2j
@@ -245,24 +235,19 @@ class HadamardRandomizedResponse(Channel):
         """Mask of the outputs of the first column, which has one sign for all values; no other column has."""
         return np.arange(self.outputs) < 2
 
-    def push(self, frequencies: FloatArray) -> FloatArray:
+    def mean(self, frequencies: FloatArray) -> FloatArray:
         """Return the distribution of the report."""
         rows = np.zeros((*frequencies.shape[:-1], self.order))
         rows[..., : self.cells] = frequencies
         tilt = self._contrast * walsh_hadamard(rows)
         return np.stack([1 + tilt, 1 - tilt], axis=-1).reshape(*tilt.shape[:-1], -1) / self.outputs
 
-    def matrix(self) -> FloatArray:
-        """Return the whole channel, a row per true value."""
-        refuse_too_large((self.cells, self.outputs), "a channel")
-        return self.push(np.eye(self.cells))
-
-    def invert(self, proportions: FloatArray) -> FloatArray:
-        """Undo `push`: the inverse transform of the coefficients."""
+    def debias(self, proportions: FloatArray) -> FloatArray:
+        """Return the unbiased estimate of the frequencies: the inverse transform of the coefficients."""
         return walsh_hadamard(self._signed(proportions, -1))[..., : self.cells] / self._contrast
 
-    def score(self, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
-        """Return score and information of the cells, up to multiples of ones, which contrasts do not see."""
+    def _pulled(self, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
+        """Return score and information of the cells."""
         refuse_too_large((self.cells, self.cells), "the information")
         gain, values = self._contrast / self.outputs, np.arange(self.cells)
         pulled = walsh_hadamard(self._signed(weights, -1))[..., : self.cells]
@@ -278,19 +263,14 @@ class HadamardRandomizedResponse(Channel):
         sent: NDArray[np.int64] = kept + (signs - kept)[..., ::-1]
         return sent.reshape(*true_counts.shape[:-1], self.outputs)
 
-    def spread(self, mean: FloatArray) -> FloatArray:
-        """Return the covariance matrix of one report's estimate: c² I - f fᵀ."""
+    def covariance(self, frequencies: FloatArray) -> FloatArray:
+        """Return n times the covariance matrix of the debiased estimate: c² I - f fᵀ."""
         refuse_too_large((self.cells, self.cells), "a covariance matrix")
-        expected = self.invert(mean)
-        return np.eye(self.cells) / self._contrast**2 - expected[..., :, None] * expected[..., None, :]
+        return np.eye(self.cells) / self._contrast**2 - frequencies[..., :, None] * frequencies[..., None, :]
 
-    def variances(self, mean: FloatArray) -> FloatArray:
-        """Return the variances of one report's estimate."""
-        return 1 / self._contrast**2 - self.invert(mean) ** 2
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the channel as plain values."""
-        return {"kind": "hadamard-coefficients", "cells": self.cells, "truth": self.truth}
+    def variance(self, frequencies: FloatArray) -> FloatArray:
+        """Return n times the variances of the debiased estimate."""
+        return 1 / self._contrast**2 - frequencies**2
 
 
 def order(cells: int) -> int:

@@ -2,22 +2,41 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.noise.channels import Channel, TruthOrFake
 from ldpstats.noise.information import Information
-from ldpstats.noise.report_total import ReportTotal
-from ldpstats.numbers.arrays import FloatArray
+from ldpstats.numbers.arrays import BoolArray, FloatArray
+
+if TYPE_CHECKING:
+    from ldpstats.noise.channels import ChannelNoise, TruthOrFake
 
 
-class NoiseModel(Protocol):
+@dataclass(frozen=True, slots=True, eq=False)
+class ReportTotal:
+    """Sum of a tally's `entries` (all if None) times `weights`, per report: range of its mean, largest variance."""
+
+    lowest: float
+    highest: float
+    variance: float
+    entries: BoolArray | None = None
+    weights: FloatArray | None = None
+
+    def of(self, tallies: NDArray[Any]) -> FloatArray:
+        """Return the sums of tallies, shape (tables, outputs)."""
+        added = tallies if self.entries is None else tallies[:, self.entries]
+        return added.sum(axis=-1) if self.weights is None else added @ self.weights
+
+
+class NoiseModel(ABC):
     """The law of the counts of randomized reports, given the frequencies of the true values.
 
     Frequencies, proportions and counts may have leading axes: many tables at once. Frequencies sum to one
-    over their last axis but need not be nonnegative (estimates are not). Members with a body are common answers.
+    over their last axis but need not be nonnegative (estimates are not).
 
     Examples
     --------
@@ -34,6 +53,7 @@ class NoiseModel(Protocol):
     """
 
     @property
+    @abstractmethod
     def epsilon(self) -> float:
         """The privacy level of one report, from the probabilities as doubles; a mechanism knows the exact one."""
 
@@ -44,13 +64,13 @@ class NoiseModel(Protocol):
             """The number of true values."""
 
     @property
-    def channel(self) -> Channel | None:
-        """The channel of which every report is one output; None where reports are more than that."""
+    def channel(self) -> ChannelNoise | None:
+        """The model itself, where every report is one output of a channel; None where reports are more than that."""
         return None
 
     @property
     def truth_or_fake(self) -> TruthOrFake | None:
-        """The channel, if it is the truth with one probability and else a draw that does not depend on it."""
+        """The model itself, if reports are the truth with one probability, and else a draw regardless of it."""
         return None
 
     @property
@@ -80,7 +100,8 @@ class NoiseModel(Protocol):
 
     @property
     def outputs(self) -> int:
-        """The number of entries of a tally."""
+        """The number of entries of a tally: one per value, where a model does not say otherwise."""
+        return self.cells
 
     @property
     def size(self) -> int | None:
@@ -92,6 +113,7 @@ class NoiseModel(Protocol):
         """The most that one report adds to an entry of a tally; infinite where entries may even be negative."""
         return 1
 
+    @abstractmethod
     def mean(self, frequencies: FloatArray) -> FloatArray:
         """Return each output's expected share of the reports.
 
@@ -103,7 +125,10 @@ class NoiseModel(Protocol):
 
     def design(self) -> tuple[FloatArray, FloatArray]:
         """Return the matrix A (outputs by cells) and the offset a of mean = A frequencies + a."""
+        offset = self.mean(np.zeros(self.cells))
+        return (self.mean(np.eye(self.cells)) - offset).T, offset
 
+    @abstractmethod
     def report_covariance(self, frequencies: FloatArray) -> FloatArray:
         """Return the covariance matrix of one random respondent's contribution to the tally.
 
@@ -113,6 +138,7 @@ class NoiseModel(Protocol):
             The frequencies of the true values.
         """
 
+    @abstractmethod
     def debias(self, proportions: FloatArray) -> FloatArray:
         """Return the unbiased estimate of the frequencies, where the outputs identify them.
 
@@ -129,6 +155,7 @@ class NoiseModel(Protocol):
         """
         return None
 
+    @abstractmethod
     def covariance(self, frequencies: FloatArray) -> FloatArray:
         """Return n times the covariance matrix of the debiased estimate.
 
@@ -138,6 +165,7 @@ class NoiseModel(Protocol):
             The frequencies of the true values.
         """
 
+    @abstractmethod
     def variance(self, frequencies: FloatArray) -> FloatArray:
         """Return n times the variances of the debiased estimate: the diagonal of the covariance, without the rest.
 
@@ -147,6 +175,7 @@ class NoiseModel(Protocol):
             The frequencies of the true values.
         """
 
+    @abstractmethod
     def simulate(self, true_counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw the tally of respondents whose true values are known, exactly, at the level of counts.
 
@@ -174,6 +203,7 @@ class NoiseModel(Protocol):
         """
         return self.simulate(rng.multinomial(n, frequencies, size=size), rng)
 
+    @abstractmethod
     def score(self, frequencies: FloatArray, counts: NDArray[Any], n: int) -> tuple[FloatArray, Information]:
         """Return the (quasi-)score in the frequencies, up to a multiple of the ones vector, and its information.
 
@@ -187,6 +217,7 @@ class NoiseModel(Protocol):
             The number of reports of each.
         """
 
+    @abstractmethod
     def log_likelihoods(self, tallies: NDArray[Any]) -> FloatArray:
         """Return ln P(report | value) for every value, up to a constant per report, given the reports' tallies.
 
@@ -196,6 +227,7 @@ class NoiseModel(Protocol):
             What each report adds to the tally.
         """
 
+    @abstractmethod
     def supports(self, frequencies: FloatArray) -> NDArray[np.bool_]:
         """Say for each table whether these frequencies give a proper law of the reports.
 
@@ -222,6 +254,7 @@ class NoiseModel(Protocol):
 
     def total(self) -> ReportTotal | None:
         """Return the law of what a report adds to the whole tally; None where that is the same for every report."""
+        return None
 
     def influence(self) -> tuple[FloatArray, FloatArray]:
         """Return the least and the most that a report which exists can be worth to the estimate of each frequency.
@@ -256,6 +289,3 @@ class NoiseModel(Protocol):
         room = (highest - lowest)[order]
         worth[order] += np.clip(1 - lowest.sum() - (np.cumsum(room) - room), 0, room)
         return worth
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the model as plain values; `noise_from_dict` reads them."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import combinations
 from typing import Any
@@ -13,16 +13,15 @@ from numpy.typing import NDArray
 
 from ldpstats.errors import LdpstatsError
 from ldpstats.limits import MOST_PATTERNS
-from ldpstats.noise.channels import RAREST, Channel, proper
+from ldpstats.noise.channels import RAREST, ChannelNoise, proper
 from ldpstats.noise.information import Information, information_of
-from ldpstats.noise.model import NoiseModel
-from ldpstats.noise.report_total import ReportTotal
+from ldpstats.noise.model import NoiseModel, ReportTotal
 from ldpstats.noise.support import SupportNoise
 from ldpstats.numbers.arrays import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True)
-class PatternChannel(Channel):
+class PatternChannel(ChannelNoise):
     """Every output is a set of values that a report supports: any set, or any of the fixed size.
 
     Counts of sets have a likelihood, those by value two moments; the unbiased estimate is by the latter. Sets of any
@@ -143,7 +142,7 @@ class PatternChannel(Channel):
         found: BoolArray = (held == 0) | (held == self.cells)
         return found
 
-    def push(self, frequencies: FloatArray) -> FloatArray:
+    def mean(self, frequencies: FloatArray) -> FloatArray:
         """Return the distribution of the report."""
         return frequencies @ self._matrix
 
@@ -151,13 +150,16 @@ class PatternChannel(Channel):
         """Return the whole channel, a row per true value."""
         return self._matrix
 
-    def invert(self, proportions: FloatArray) -> FloatArray:
-        """Undo `push` by the counts by value, as if nothing else was known of the reports."""
+    def debias(self, proportions: FloatArray) -> FloatArray:
+        """Return the unbiased estimate of the frequencies by the counts by value, as if no more was known."""
         return self.support.debias(proportions @ self.members)
 
-    def score(self, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
-        """Return score and information of the cells, up to multiples of ones, which contrasts do not see."""
-        return weights @ self._gains, information_of((precision @ self._pairs)[..., self._places])
+    def score(self, frequencies: FloatArray, counts: NDArray[Any], n: int) -> tuple[FloatArray, Information]:
+        """Return the multinomial score and its information; idle sets have no gain, so they need no care."""
+        mean = self.mean(frequencies)
+        inverse = 1 / np.where(mean == 0, RAREST, mean)
+        information = information_of((n * inverse @ self._pairs)[..., self._places])
+        return (counts * inverse - n) @ self._gains, information
 
     def simulate(self, true_counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw the reports of each true value's respondents and add them up."""
@@ -175,44 +177,29 @@ class PatternChannel(Channel):
         """The noise of the same reports, counted by the values that they support."""
         return self.support
 
-    def spread(self, mean: FloatArray) -> FloatArray:
-        """Return the covariance matrix of one report's estimate."""
-        return self.covariance(self.invert(mean))
-
-    def variances(self, mean: FloatArray) -> FloatArray:
-        """Return the variances of one report's estimate."""
-        return self.variance(self.invert(mean))
-
     def covariance(self, frequencies: FloatArray) -> FloatArray:
-        """Return the covariance matrix of one report's estimate at these frequencies: that of the counts by value."""
+        """Return n times the covariance matrix of the debiased estimate: that of the counts by value."""
         return self.support.covariance(frequencies)
 
     def variance(self, frequencies: FloatArray) -> FloatArray:
-        """Return the variances of one report's estimate at these frequencies."""
+        """Return n times the variances of the debiased estimate."""
         return self.support.variance(frequencies)
 
-    def likelihood_score(self, mean: FloatArray, counts: NDArray[Any], n: int) -> tuple[FloatArray, Information]:
-        """Return the multinomial score and its information; idle sets have no gain, so they need no care."""
-        inverse = 1 / np.where(mean == 0, RAREST, mean)
-        return self.score(counts * inverse - n, n * inverse)
-
-    def log_likelihoods(self, outputs: NDArray[np.intp]) -> FloatArray:
+    def log_likelihoods(self, tallies: NDArray[Any]) -> FloatArray:
         """Return epsilon for the values in each set, and 0 for the others: ln P(set | value), up to a constant."""
-        return self.support.log_likelihoods(self.members[outputs])
+        return self.support.log_likelihoods(self.members[tallies.argmax(axis=-1)])
 
-    def rounding(self) -> FloatArray:
-        """Return the rounding error of each set's probability: many are tiny."""
-        rounding: FloatArray = np.finfo(float).eps * self._matrix.max(axis=0)
-        return rounding
+    def supports(self, frequencies: FloatArray) -> BoolArray:
+        """Say for each table whether every set that tells anything has a positive probability, beyond rounding."""
+        # many sets are tiny, and so is their rounding error
+        rounding = np.finfo(float).eps * self._matrix.max(axis=0)
+        proper: BoolArray = np.all((self.mean(frequencies) > rounding) | self.idle, axis=-1)
+        return proper
 
     def total(self) -> ReportTotal | None:
         """Return the law of the size of the reported sets; None where it is fixed."""
         of_values = self.support.total()
         return None if of_values is None else replace(of_values, weights=self.members.sum(axis=1))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the channel as plain values."""
-        return {"kind": "patterns", **asdict(self.support)}
 
 
 def patterns_of(noise: NoiseModel) -> PatternChannel | None:

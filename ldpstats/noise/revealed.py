@@ -13,8 +13,7 @@ from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.limits import refuse_too_large
 from ldpstats.noise.channels import privacy_loss
 from ldpstats.noise.information import Information, information_of, solve_or_shortest
-from ldpstats.noise.model import NoiseModel
-from ldpstats.noise.report_total import ReportTotal
+from ldpstats.noise.model import NoiseModel, ReportTotal
 from ldpstats.noise.subsets import uniform_subset_counts
 from ldpstats.numbers.arrays import BoolArray, FloatArray, as_array, at_least
 
@@ -158,11 +157,6 @@ class RevealedBits(NoiseModel):
         by_cohort = sent.reshape(*sent.shape[:-1], self.cohorts, self._width)
         return np.stack([by_cohort, self._share - by_cohort], axis=-2).reshape(*sent.shape[:-1], self.outputs)
 
-    def design(self) -> tuple[FloatArray, FloatArray]:
-        """Return ρ (keep - flip) B with both signs, and the offset."""
-        none = self.mean(np.zeros(self.cells))
-        return (self.mean(np.eye(self.cells)) - none).T, none
-
     def report_covariance(self, frequencies: FloatArray) -> FloatArray:
         """Return the covariance matrix of what one report adds to the tally; a dense one."""
         mean, block = self.mean(frequencies), 2 * self._width
@@ -172,6 +166,11 @@ class RevealedBits(NoiseModel):
         for cohort in range(self.cohorts):
             of_blocks[..., cohort, :, cohort, :] += moments[..., cohort, :, :]
         return covariance
+
+    @property
+    def slot_noise(self) -> tuple[float, float]:
+        """Probability that an unset bit is sent as set, and how much larger it is for a set one."""
+        return self.flip, self._delta
 
     def slot_estimates(self, proportions: FloatArray) -> FloatArray:
         """Return t: an unbiased estimate, for each slot, of the share of respondents whose value sets it."""
@@ -320,11 +319,6 @@ class RevealedBits(NoiseModel):
         of_values = means.mean(axis=0)
         sent = np.tile(np.repeat([True, False], self._width), self.cohorts)
         return ReportTotal(float(of_values.min()), float(of_values.max()), variance, sent)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the model as plain values."""
-        numbers = {"keep": self.keep, "flip": self.flip, "cohorts": self.cohorts, "revealed": self.revealed}
-        return {"kind": "revealed bits", "encoding": self.encoding.tolist(), **numbers}
 
     def _unpaired(self, tallies: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         """Split a tally into the counts of slots sent as set, and as not set."""

@@ -9,10 +9,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ldpstats.noise.channels import ChannelNoise
 from ldpstats.noise.model import NoiseModel
-from ldpstats.noise.multinomial import MultinomialNoise
-from ldpstats.noise.summed import SummedSupport
-from ldpstats.noise.support import SupportNoise
+from ldpstats.noise.support import SummedSupport, SupportNoise
 from ldpstats.numbers.arrays import FloatArray
 
 ComplexArray: TypeAlias = NDArray[np.complexfloating[Any, Any]]
@@ -28,7 +27,7 @@ _MOST_VALUES = 300
 def weighted_report(noise: NoiseModel, frequencies: FloatArray, weights: FloatArray) -> ComplexArray | None:
     """Return E exp(i Σ weights · contribution) of a random report, shape (..., nodes); None without a known formula."""
     turned = np.exp(1j * weights)
-    if isinstance(noise, MultinomialNoise):
+    if isinstance(noise, ChannelNoise):
         single: ComplexArray = (turned @ noise.mean(frequencies)[..., None])[..., 0]
         return single
     if not isinstance(noise, (SupportNoise, SummedSupport)):

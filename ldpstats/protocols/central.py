@@ -17,7 +17,7 @@ from ldpstats.answers.questions import Question
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation.blocks import Block
 from ldpstats.noise import DiscreteLaplace, NoisyCounts, Tally
-from ldpstats.noise.noisy_counts import NoiseLaw, RoundedGaussian
+from ldpstats.noise.additive import NoiseLaw, RoundedGaussian
 from ldpstats.numbers.arrays import positive_epsilon, significance, unweighted
 from ldpstats.numbers.grid import double_above
 from ldpstats.numbers.randomness import Rng, generator
@@ -29,7 +29,7 @@ from ldpstats.protocols.saved import SavedProtocol
 from ldpstats.protocols.schedule import RECORD
 from ldpstats.protocols.summary import summary_of
 from ldpstats.tables import Origin, Table, TableSet
-from ldpstats.tables.parts import Parts, new_identity
+from ldpstats.tables.respondents import Parts, new_identity
 
 Scale = Literal["sound", "paper"]
 _SCALES = ("sound", "paper")

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ldpstats.answers.domain import Domain
 from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms import Mechanism, ReportFormat
-from ldpstats.noise import MultinomialNoise
+from ldpstats.noise import ChannelNoise
 from ldpstats.noise.channels import proper
 from ldpstats.noise.pattern_channel import patterns_of
 from ldpstats.numbers.arrays import BoolArray
@@ -22,8 +22,7 @@ from ldpstats.numbers.randomness import Rng
 from ldpstats.protocols.assigned import Asked, CountedRow
 from ldpstats.protocols.groups import Group
 from ldpstats.protocols.population import People
-from ldpstats.tables.parts import Parts
-from ldpstats.tables.rows import LARGEST_CROSSED, CrossedRows
+from ldpstats.tables.respondents import LARGEST_CROSSED, CrossedRows, Parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +100,7 @@ class CrossedAnswers:
         return CountedRow((sums.answers, sums.copies), lambda own: sums.block(own.names), sums)
 
     @property
-    def _noises(self) -> list[MultinomialNoise]:
+    def _noises(self) -> list[ChannelNoise]:
         return [_noise(one.mechanism) for one in self.asked]
 
 
@@ -147,8 +146,8 @@ def _numbers(mechanism: Mechanism, reports: NDArray[Any]) -> NDArray[np.int64]:
     return np.unpackbits(reports, axis=1, count=mechanism.k) @ (1 << np.arange(mechanism.k)[::-1])
 
 
-def _noise(mechanism: Mechanism) -> MultinomialNoise:
+def _noise(mechanism: Mechanism) -> ChannelNoise:
     noise = mechanism.noise
     channel = noise.channel or patterns_of(noise)
     assert channel is not None  # one output, or bits
-    return MultinomialNoise(channel)
+    return channel

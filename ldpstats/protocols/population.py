@@ -1,11 +1,11 @@
-"""Populations: the respondents of a simulation, record by record or as joint counts, divided at random."""
+"""Populations: respondents one by one or as joint counts, and what becomes of answers outside the questionnaire."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -19,35 +19,21 @@ from ldpstats.answers.questions import Question
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.numbers.arrays import NO_WEIGHTS, FloatArray, IntArray, as_array, counts_array
 from ldpstats.numbers.randomness import Draws, client_draws
-from ldpstats.protocols.outside import with_substitutes
 from ldpstats.protocols.summary import counted
 from ldpstats.tables import Table, TableSet
 
 Population: TypeAlias = "Frame | ArrayLike"
+REFUSE, RANDOM = "refuse", "random"
+"""What becomes of a missing or unknown answer.
+
+An error tells something: the device that raises it stays silent, and silence shows that an answer was missing or no
+category. Where a random category takes its place, before anything is asked, the law of the reports is the mean of those
+of all records that the other answers leave possible. So no worst-case ratio grows, and the level covers such records.
+What is estimated are frequencies of records with their substitutes. Where one group leaves more answers out than
+another, that mixture differs between them, and tests see it.
+"""
 _LARGEST_POPULATION = 10**9 - 1
 _LARGEST_FRAME = 10**8
-
-
-class People(Protocol):
-    """Respondents whose true answers are known."""
-
-    @property
-    def n(self) -> int:
-        """How many they are."""
-
-    def divided(self, sizes: Sequence[int], rng: np.random.Generator) -> list[People]:
-        """Divide them at random into parts of these sizes, which add up to all of them."""
-
-    def block_counts(
-        self, questions: Sequence[Question], size: int, rng: np.random.Generator
-    ) -> list[NDArray[np.int64]]:
-        """Divide them at random into blocks of `size`, the last perhaps smaller, and count their true answers.
-
-        Each question has an array with a row per block; the same respondents answer all questions of a block.
-        """
-
-    def distinct(self, attributes: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the different true answers to some attributes, a row of codes each, and how many have them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +48,7 @@ class Records:
         """How many they are."""
         return len(self.codes)
 
-    def divided(self, sizes: Sequence[int], rng: np.random.Generator) -> list[People]:
+    def divided(self, sizes: Sequence[int], rng: np.random.Generator) -> Sequence[People]:
         """Cut the records, which are in random order already."""
         del rng
         ends = np.cumsum(sizes)
@@ -71,7 +57,7 @@ class Records:
     def block_counts(
         self, questions: Sequence[Question], size: int, rng: np.random.Generator
     ) -> list[NDArray[np.int64]]:
-        """Cut the records into blocks, and count the answers in each."""
+        """Cut the records into blocks of `size`, the last perhaps smaller, and count the answers: a row per block."""
         del rng
         blocks = -(-self.n // size)
         places = np.arange(self.n) // size
@@ -103,7 +89,7 @@ class JointCounts:
         """How many they are."""
         return int(self.counts.sum())
 
-    def divided(self, sizes: Sequence[int], rng: np.random.Generator) -> list[People]:
+    def divided(self, sizes: Sequence[int], rng: np.random.Generator) -> Sequence[People]:
         """Draw the parts without replacement."""
         return [JointCounts(self.domain, part) for part in _dealt(self.counts, sizes, rng)]
 
@@ -126,6 +112,10 @@ class JointCounts:
         others = [axis for axis, name in enumerate(self.domain.names) if name not in attributes]
         counts = self.counts.reshape(self.domain.shape).sum(axis=tuple(others))
         return np.argwhere(counts), counts[counts > 0]
+
+
+People: TypeAlias = Records | JointCounts
+"""Respondents whose true answers are known."""
 
 
 def people_of(
@@ -235,6 +225,25 @@ def _joint_counts(domain: Domain, population: Any) -> NDArray[np.int64]:
             "Simulate it in parts and add the table sets.",
         )
     return counts
+
+
+def checked_outside(outside: object) -> str:
+    """Refuse a policy other than "refuse" and "random"."""
+    if not isinstance(outside, str) or outside not in (REFUSE, RANDOM):
+        raise LdpstatsError(
+            f"outside = {outside!r}",
+            f"{REFUSE!r} (an error) or {RANDOM!r} (answers for a uniformly random category)",
+        )
+    return outside
+
+
+def with_substitutes(codes: IntArray, shape: Sequence[int], draws: Draws) -> IntArray:
+    """Replace every code below 0 by a uniformly random category, drawn anew; where there is none, nothing is drawn."""
+    filled = codes.copy()
+    for column, categories in zip(filled.T, shape, strict=True):
+        outside = column < 0
+        column[outside] = draws.uniform(categories, int(outside.sum()))
+    return filled
 
 
 def raw_proportions(tables: Table | TableSet, truth: Population) -> Callable[[Sequence[str]], FloatArray]:

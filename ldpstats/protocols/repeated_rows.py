@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,14 +11,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms import Mechanism
 from ldpstats.mechanisms.unary import UnaryEncoding
 from ldpstats.noise import NoiseModel, SupportNoise
 from ldpstats.presentation import Result, Summary, plain_values, summary_of_figures
 from ldpstats.protocols.counting import SentRow, SentRows
 from ldpstats.protocols.crossed import CrossedAnswers
-from ldpstats.saving.hints import Count
+from ldpstats.saving.registered import Count
 
 CHANCE = 1e-9
 """How often, at most, rows drawn anew are taken for copies."""
@@ -219,13 +217,12 @@ def largest_probability(wire: Any) -> float | None:
     if isinstance(wire, CrossedAnswers):
         parts = [largest_probability(one.mechanism) for one in wire.asked]
         return None if None in parts else math.prod(one for one in parts if one is not None)
-    kinds = type(wire).__mro__
-    if Mechanism not in kinds or wire.longitudinal:
+    if not isinstance(wire, Mechanism) or wire.longitudinal:
         return None
     if wire.hash_symbols is not None:
         # two words of a function that is drawn anew
         return 2.0**-_BITS
-    if UnaryEncoding in kinds:
+    if isinstance(wire, UnaryEncoding):
         own, other = wire.noise.p, wire.noise.q
         return float(max(own, 1 - own) * max(other, 1 - other) ** (wire.k - 1))
     return _largest_output(wire.noise)
@@ -252,12 +249,7 @@ def _write_words(rows: NDArray[Any], reports: NDArray[Any], words: NDArray[np.ui
     """Hash every row and its report to a word of 64 bits."""
     from ldpstats.numbers import kernels
 
-    if reports.dtype == object:
-        digests = [hashlib.blake2b(repr(one).encode(), digest_size=8).digest() for one in reports]
-        kernels.mix_numbers(rows, np.frombuffer(b"".join(digests), dtype=np.uint64), words)
-    elif reports.ndim == 2:
+    if reports.ndim == 2:
         kernels.mix_bytes(rows, reports, words)
-    elif reports.dtype.kind in "iu":
-        kernels.mix_numbers(rows, reports, words)
     else:
-        raise LdpstatsError(f"reports of the type {reports.dtype}", "whole numbers, bytes, or objects of both kinds")
+        kernels.mix_numbers(rows, reports, words)

@@ -10,7 +10,7 @@ from ldpstats.errors import LdpstatsError
 from ldpstats.estimation import pvalue_in_words
 from ldpstats.inference.effects.effect_size import forest_picture
 from ldpstats.inference.hypothesis_tests.adjustment import controlled_in_words
-from ldpstats.inference.hypothesis_tests.reporting import REFERENCE_SIZES
+from ldpstats.inference.hypothesis_tests.result import REFERENCE_SIZES
 from ldpstats.networks import learn_network
 from ldpstats.presentation import panel_of_figures
 from ldpstats.protocols.groups import label

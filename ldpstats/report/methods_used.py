@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from importlib.metadata import version
 
 from ldpstats.estimation import ASSUMED, TABLE_METHODS
-from ldpstats.noise import AdditiveNoise, MultinomialNoise, NoiseModel, NoisyCounts, RevealedBits
+from ldpstats.noise import AdditiveNoise, NoiseModel, NoisyCounts, RevealedBits
 from ldpstats.presentation import panel_of_facts
 from ldpstats.protocols.groups import label
 from ldpstats.protocols.summary import named
@@ -81,7 +81,7 @@ _NOISES: tuple[tuple[Callable[[NoiseModel], bool], str], ...] = (
     (lambda noise: isinstance(noise, RevealedBits), _BITS),
     (lambda noise: isinstance(noise, AdditiveNoise), _NOISY),
     (lambda noise: noise.truth_or_fake is not None, _TRUTH_OR_LIE),
-    (lambda noise: isinstance(noise, MultinomialNoise) and noise.members is None, _CHANNEL),
+    (lambda noise: noise.channel is not None and noise.members is None, _CHANNEL),
     (lambda _: True, _SUPPORTS),
 )
 

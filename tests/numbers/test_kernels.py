@@ -16,7 +16,7 @@ from support.comparisons import FALSE_FAILURE_RATE
 from support.scripted_bytes import Script
 
 from ldpstats.errors import LdpstatsError
-from ldpstats.mechanisms.bits import bit_counts, clean_padding, set_bits
+from ldpstats.mechanisms.unary import bit_counts, clean_padding, set_bits
 from ldpstats.numbers import kernels
 from ldpstats.numbers.grid import GRID
 from ldpstats.numbers.randomness import _FRACTION_BITS, _REST_BITS, _ByteDraws, _bytewise, client_draws

@@ -41,7 +41,7 @@ def hadamard_matrix(channel: HadamardResponse | HadamardRandomizedResponse) -> N
         kept, turned = channel.truth / size, (1 - channel.truth) / size
         both = [np.where(signs == sign, kept, turned) for sign in (1, -1)]
         return np.stack(both, axis=-1).reshape(channel.cells, -1)
-    size, half = channel.size, channel.size // 2
+    size, half = channel.width, channel.width // 2
     matrix = np.full((channel.cells, channel.outputs), (1 - channel.inside) / (channel.outputs - half))
     for value in range(channel.cells):
         block, row = value // (size - 1), 1 + value % (size - 1)

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from ldpstats.estimation.simplex import nearest_proper
-from ldpstats.mechanisms.codes import hashed, permuted
+from ldpstats.mechanisms.cohorts import hashed, permuted
 from papers.formulas import Floats
 
 

@@ -15,7 +15,7 @@ from ldpstats.answers.questions import Question
 from ldpstats.errors import LdpstatsError, one_line, shortened
 from ldpstats.estimation.blocks import Block
 from ldpstats.mechanisms import FakeResponse
-from ldpstats.noise import MultinomialNoise, Tally
+from ldpstats.noise import NoiseModel, Tally
 from ldpstats.numbers.arrays import FloatArray
 from ldpstats.numbers.grid import read_numerator
 from ldpstats.protocols.rrba.rules import Rules, adapted, estimated_truths
@@ -42,7 +42,7 @@ class UnitBlock:
         return cls(randomizers, _none_of(randomizers))
 
     @cached_property
-    def noises(self) -> tuple[MultinomialNoise, ...]:
+    def noises(self) -> tuple[NoiseModel, ...]:
         """Noise model of the answers about each group."""
         return tuple(one.noise for one in self.randomizers)
 
