@@ -16,8 +16,7 @@ from ldpstats.presentation import panel_of_figures
 from ldpstats.protocols.groups import label
 from ldpstats.protocols.summary import counted, named
 from ldpstats.report.content import Drawn, Folded, Listed, Part, Rows, Warned, summarised
-from ldpstats.report.studied_pairs import StudiedPair
-from ldpstats.report.studied_tables import StudiedTables
+from ldpstats.report.studied_tables import StudiedPair, StudiedTables
 
 _MANY, _FEW, _STRONGEST = 60, 8, 24
 _HEADERS = ("pair", "V", "from", "to", "statistic", "df", "p-value", "adjusted p", "verdict")

@@ -17,8 +17,7 @@ from ldpstats.protocols.groups import label
 from ldpstats.protocols.population import Population, raw_proportions
 from ldpstats.protocols.summary import counted
 from ldpstats.report.content import Drawn, Entry, Folded, Part, Rows
-from ldpstats.report.studied_pairs import StudiedPair
-from ldpstats.report.studied_tables import StudiedTables
+from ldpstats.report.studied_tables import StudiedPair, StudiedTables
 from ldpstats.tables import Table
 from ldpstats.tables.drawn import one_way_intervals
 
