@@ -253,7 +253,7 @@ Point = tuple[float, float]
 # a node, or where an edge passes through a row: the edge and the row
 _Stop = str | tuple[Edge, int]
 
-_BESIDE, _BELOW, _PASSING = 0.22, 0.5, 0.1
+_BESIDE, _BETWEEN, _PASSING = 0.22, 0.5, 0.1
 _SWEEPS, _SETTLING = 24, 60
 _STRAIGHT = 4.0
 """How much more than others lines are kept straight where they pass through rows."""
@@ -292,7 +292,7 @@ def layered(boxes: tuple[tuple[str, Size], ...], edges: tuple[Edge, ...]) -> Lay
     corners, left, top, high = [], 0.0, 0.0, 0.0
     for part in parts:
         if left and left + part.size[0] > page:
-            left, top, high = 0.0, top + high + _BELOW, 0.0
+            left, top, high = 0.0, top + high + _BETWEEN, 0.0
         corners.append((left, top))
         left, high = left + part.size[0] + 2 * _BESIDE, max(high, part.size[1])
     bottom = top + high
@@ -343,8 +343,8 @@ def _part(graph: DiGraph[str], sizes: Mapping[str, Size]) -> Layered:
     left = min(across[stop] - widths[stop] / 2 for stop in stops)
     right = max(across[stop] + widths[stop] / 2 for stop in stops)
     halves = [max(sizes[stop][1] for stop in own if isinstance(stop, str)) / 2 for own in rows]
-    high = 2 * sum(halves) + _BELOW * (len(rows) - 1)
-    middles = high - np.cumsum([halves[0], *(one + other + _BELOW for one, other in pairwise(halves))])
+    high = 2 * sum(halves) + _BETWEEN * (len(rows) - 1)
+    middles = high - np.cumsum([halves[0], *(one + other + _BETWEEN for one, other in pairwise(halves))])
     points = {stop: (across[stop] - left, float(middles[_row(stop, row)])) for stop in stops}
     ways = {}
     for edge, path in paths.items():
