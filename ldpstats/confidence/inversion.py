@@ -193,7 +193,7 @@ _GROUPS = 8
 _MOST_CELLS = 300
 _STEPS, _SETTLED = 100, 1e-6
 _LEAST = 1e-9
-_UNSEEN = 1e-30
+_NO_MASS = 1e-30
 _NOTHING = 1e-9
 _ROUNDS, _POINTS = 2, 16
 _END = 25.0
@@ -274,9 +274,9 @@ class PooledReports:
         for _ in range(_STEPS):
             before = frequencies
             mean = frequencies @ operator.T
-            expected = frequencies * ((seen / np.maximum(mean, _UNSEEN)) @ operator)
+            expected = frequencies * ((seen / np.maximum(mean, _NO_MASS)) @ operator)
             # what was seen may be impossible at a value; then nothing is expected, and the least shares stay
-            everything = np.maximum(expected.sum(axis=-1, keepdims=True), _UNSEEN)
+            everything = np.maximum(expected.sum(axis=-1, keepdims=True), _NO_MASS)
             frequencies = np.maximum(expected / everything, _LEAST)
             if values is not None:
                 shares = frequencies @ members
