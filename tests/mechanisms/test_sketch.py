@@ -237,15 +237,14 @@ def test_the_papers_decoder_takes_own_tallies_only() -> None:
         SHist(4, 1.0).projected(other.simulate([1, 2, 3, 4], rng=1))
 
 
+NO_SIZES = [("width", 1), ("width", 2.0), ("hashes", 0), ("hashes", True), ("seed", -1)]
+
+
 @pytest.mark.parametrize(
     ("kind", "k", "options", "said"),
     [
-        *(
-            (kind, 6, one, "")
-            for kind in (CMS, HCMS)
-            for one in ({"width": 1}, {"width": 2.0}, {"hashes": 0}, {"seed": -1})
-        ),
-        *((kind, 6, one, "") for kind in (CMS, HCMS) for one in ({"hashes": 1, "width": 4}, {"hashes": True})),
+        *((kind, 6, {name: value}, "Allowed") for kind in (CMS, HCMS) for name, value in NO_SIZES),
+        *((kind, 6, {"hashes": 1, "width": 4}, "at most 4 values") for kind in (CMS, HCMS)),
         (HCMS, 4, {"width": 6}, "power of two"),
         (CMS, 100_000, {}, "OLH"),
         *((SHist, 4, {"rows": rows}, "rows") for rows in (3, 0, -5, 4.0, "8", True)),
