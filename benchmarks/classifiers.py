@@ -26,8 +26,8 @@ import pandas as pd
 import ldpstats as ldp
 from ldpstats.datasets import network
 from ldpstats.networks.bayesian_network import BayesianNetwork
+from ldpstats.networks.classifier import naive_bayes, tree_augmented
 from ldpstats.networks.expected_accuracy import label_posterior
-from ldpstats.networks.naive_bayes import naive_bayes, tree_augmented
 
 LABELS = {"child": "Disease", "asia": "dysp"}
 SIZES, LEVELS, HELD_OUT, REPETITIONS = (100_000, 1_000_000), (1.0, 2.0, 4.0), 50_000, 10

@@ -17,7 +17,7 @@ from ldpstats import SampledGroups
 from ldpstats.consistency.consistent import make_consistent
 from ldpstats.consistency.marginals import Attributes, Marginal
 from ldpstats.datasets import network
-from ldpstats.estimation.postprocessing import NoiseVariance, norm_sub
+from ldpstats.estimation.methods import NoiseVariance, norm_sub
 from ldpstats.estimation.simplex import nearest_proper
 from ldpstats.numbers.arrays import FloatArray
 from ldpstats.tables import TableSet

@@ -19,11 +19,11 @@ import pandas as pd
 from scipy.special import chdtri
 
 import ldpstats as ldp
+from ldpstats.analysis import reports_needed
 from ldpstats.datasets import true_cramers_v
-from ldpstats.demo import reports_needed
 from ldpstats.inference.engine.families import ProductOfConditionals
 from ldpstats.inference.engine.procedure import STATISTICS, chosen_method, evidence_of
-from ldpstats.inference.hypothesis_tests.reporting import REFERENCE_SIZES
+from ldpstats.inference.hypothesis_tests.result import REFERENCE_SIZES
 from ldpstats.numbers.arrays import FloatArray
 
 SETTINGS = 200

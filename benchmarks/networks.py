@@ -29,8 +29,8 @@ import ldpstats as ldp
 from ldpstats.datasets import network
 from ldpstats.estimation.simplex import nearest_proper
 from ldpstats.networks.interactions import plug_in_information
+from ldpstats.networks.learning import NETWORK_METHODS
 from ldpstats.networks.pair_evidence import PairEvidence
-from ldpstats.networks.skeletons import SKELETON_METHODS
 from ldpstats.networks.structure import Edge, EdgeConstraints
 from ldpstats.protocols.contract import LocalProtocol
 
@@ -44,6 +44,7 @@ SETTINGS: Mapping[tuple[str, int, float], str] = {
 }
 REPETITIONS, OF_ALARM = 20, 10
 ALPHA = 0.05
+OF_PAIRS = [name for name, method in NETWORK_METHODS.items() if method.of_pairs]
 RUNS, MOST = 400, 35
 MARGINS: Mapping[str, tuple[float, ...]] = {
     "a": (0.5, 0.5),
@@ -83,7 +84,7 @@ def without_direction(edges: Iterable[Iterable[str]]) -> Edges:
 
 def learned(evidence: PairEvidence, method: str) -> Edges:
     """Return the edges that a method finds at the usual level."""
-    return without_direction(SKELETON_METHODS[method](evidence, EdgeConstraints(), ALPHA).edges)
+    return without_direction(NETWORK_METHODS[method].find(evidence, EdgeConstraints(), ALPHA).edges)
 
 
 def tree_of(information: Mapping[Edge, float]) -> Edges:
@@ -123,7 +124,7 @@ def skeletons(case: tuple[tuple[str, int, float], int]) -> dict[str, object]:
     records = net.sample(n, seed)
     tables = ldp.SampledGroups(net.domain, epsilon=epsilon).simulate(records, rng=seed + 10**6)
     true, evidence = without_direction(net.edges), PairEvidence.of(tables)
-    found = {method: learned(evidence, method) for method in SKELETON_METHODS}
+    found = {method: learned(evidence, method) for method in OF_PAIRS}
     found |= {"plug-in tree": plug_in_tree(tables), "tree of raw records": tree_of_records(net.domain, records)}
     setting = f"{name}, n = {n:,}, ε = {tables.privacy.epsilon:.4g} {tables.privacy.unit}"
     scores = {method: f1(edges, true) for method, edges in found.items()}
@@ -139,7 +140,7 @@ def shows_an_edge(case: tuple[str, int]) -> dict[str, object]:
     evidence = PairEvidence.of(protocol.simulate(people, rng=rng))
     return {
         "collection": f"{kind}, n = {n:,}",
-        **{method: bool(learned(evidence, method)) for method in SKELETON_METHODS},
+        **{method: bool(learned(evidence, method)) for method in OF_PAIRS},
     }
 
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from timing import best_time
 
 import ldpstats as ldp
-from ldpstats.estimation import expectation_maximization
+from ldpstats.estimation.likelihood import expectation_maximization
 from ldpstats.noise import MultinomialNoise
 
 EPSILON = 1.0

@@ -15,8 +15,7 @@ from ldpstats.numbers.arrays import FloatArray, significance
 from ldpstats.pictures.drawing import Axes
 from ldpstats.pictures.intervals import RawAndPrivate
 from ldpstats.presentation import progress
-from ldpstats.protocols.population import Population
-from ldpstats.protocols.raw_proportions import raw_proportions
+from ldpstats.protocols.population import Population, raw_proportions
 from ldpstats.tables import Table, TableSet
 
 ComparedCell: TypeAlias = tuple[str, float, float, float, float]
@@ -90,7 +89,6 @@ def raw_against_private_picture(tables: Table | TableSet, truth: Population, alp
     cells = [
         cell for table in shown for cell in compared_cells(table, raw_of(table.attributes), alpha, named=len(drawn) > 1)
     ]
-    labels, raw, private, lower, upper = zip(*cells, strict=True)
     what = " and ".join(drawn[0].attributes) if len(drawn) == 1 else f"{len(drawn)} tables"
     fit = tables.channel_fit()
     notes = (
@@ -99,7 +97,7 @@ def raw_against_private_picture(tables: Table | TableSet, truth: Population, alp
         *fit.warning,
     )
     title = f"Raw data against private reports: {what}"
-    return RawAndPrivate(title, notes, labels, raw, private, lower, upper, "proportion")
+    return RawAndPrivate.of(title, notes, cells, "proportion")
 
 
 def compared_cells(table: Table, shown: FloatArray, alpha: float, *, named: bool = True) -> Iterator[ComparedCell]:

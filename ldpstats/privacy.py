@@ -302,7 +302,7 @@ class PrivacyStatement(Result):
 
     def picture(self) -> Picture:
         """Return the most that can be learnt: a suspicion after the most telling report, against the one before."""
-        from ldpstats.pictures.posterior import Posterior
+        from ldpstats.pictures.lines import Posterior
 
         levels = {f"strict epsilon = {rounded_up(self.epsilon)}": self.epsilon}
         of_groups = max(self.per_group.values(), default=self.epsilon)

@@ -1,15 +1,26 @@
-"""The analysis of a file: the same figures as step by step, and honest words beside them."""
+"""Private beside raw: figures as step by step and as of other packages, honest words, and the demonstration's story."""
 
 from __future__ import annotations
 
+import math
+import re
+from pathlib import Path
+from typing import Any
+
 import numpy as np
+import pandas as pd
 import pytest
-from scipy import stats
+from click.testing import CliRunner
+from scipy.stats import chi2_contingency
+from scipy.stats.contingency import association
+from statsmodels.stats.multitest import multipletests
 from support.spoken import spoken
 
 import ldpstats as ldp
-from ldpstats.analysis import Analysis, analyse
+from ldpstats.analysis import _YOUR_OWN, Analysis, Demonstration, analyse, classical_association, demonstrate
 from ldpstats.answers import read_answers
+from ldpstats.cli import main
+from ldpstats.datasets import affairs
 from ldpstats.report import report_page
 
 DIRTY = 3000
@@ -57,11 +68,21 @@ def test_a_dirty_file_is_analysed_and_all_of_it_is_said(analysis: Analysis) -> N
     assert analysis.pairs.iloc[0][["first", "second", "verdict"]].tolist() == ["smokes", "coughs", "dependent"]
 
 
-def test_raw_answers_are_adjusted_for_all_pairs_by_holm(analysis: Analysis) -> None:
-    pairs = analysis.pairs.sort_values("raw_pvalue")
-    steps = pairs["raw_pvalue"].to_numpy() * np.arange(len(pairs), 0, -1)
-    assert pairs["raw_adjusted"].to_numpy() == pytest.approx(np.minimum(np.maximum.accumulate(steps), 1))
-    assert ((pairs["raw_adjusted"] <= 0.05) == (pairs["raw_verdict"] == "dependent")).all()
+@pytest.fixture(scope="module")
+def demonstration() -> Demonstration:
+    return demonstrate()
+
+
+@pytest.mark.parametrize("kind", ["analysis", "demonstration"])
+def test_raw_columns_are_those_of_scipy_and_statsmodels(kind: str, request: pytest.FixtureRequest) -> None:
+    found = request.getfixturevalue(kind)
+    for _, row in found.pairs.iterrows():
+        counts = pd.crosstab(found.people[row["first"]], found.people[row["second"]]).to_numpy()
+        assert row["raw_v"] == pytest.approx(association(counts, method="cramer"), abs=1e-12)
+        assert row["raw_pvalue"] == pytest.approx(chi2_contingency(counts, correction=False).pvalue, rel=1e-6)
+    adjusted = multipletests(found.pairs["raw_pvalue"], method="holm")[1]
+    np.testing.assert_allclose(found.pairs["raw_adjusted"], adjusted)
+    np.testing.assert_array_equal(found.pairs["raw_verdict"] == "dependent", adjusted <= 0.05)
 
 
 def test_the_page_is_that_of_the_tables(analysis: Analysis) -> None:
@@ -71,14 +92,6 @@ def test_the_page_is_that_of_the_tables(analysis: Analysis) -> None:
 def test_the_reports_are_those_of_the_protocol(analysis: Analysis) -> None:
     protocol = ldp.SampledGroups(analysis.tables.domain, epsilon=3.0)
     assert protocol.collect(analysis.people, rng=1).to_json() == analysis.tables.to_json()
-
-
-def test_the_raw_answers_are_tested_as_scipy_does(analysis: Analysis) -> None:
-    row = analysis.pairs.set_index(["first", "second"]).loc[("smokes", "coughs")]
-    counts = analysis.people.groupby(["smokes", "coughs"], observed=True).size().unstack().to_numpy()
-    expected = stats.chi2_contingency(counts, correction=False)
-    assert row["raw_pvalue"] == pytest.approx(expected.pvalue, rel=1e-9)
-    assert row["raw_v"] == pytest.approx(np.sqrt(expected.statistic / DIRTY), rel=1e-9)
 
 
 def test_findings_say_that_they_are_simulated_and_whom_they_protect(analysis: Analysis) -> None:
@@ -98,7 +111,7 @@ def test_counts_stand_for_so_many_rows() -> None:
     assert one.pairs[["raw_v", "raw_pvalue"]].to_numpy() == pytest.approx(
         other.pairs[["raw_v", "raw_pvalue"]].to_numpy()
     )
-    assert len(one._repeated) == 800
+    assert len(one.people) == 800
 
 
 @pytest.mark.parametrize("k", [2, 3])
@@ -166,3 +179,92 @@ def test_more_pairs_than_respondents_could_tell_about_are_refused_at_once(questi
     file = read_answers(f"{','.join(f'q{one}' for one in range(questions))}\n{rows}".encode(), "wide.csv")
     with pytest.raises(ldp.LdpstatsError, match=f"here up to {most} questions. --columns names"):
         analyse(file, epsilon=2.0, k=k)
+
+
+def test_the_story_fits_on_a_screen_and_says_where_its_people_come_from(demonstration: Demonstration) -> None:
+    lines = str(demonstration).splitlines()
+    assert len(lines) < 60  # and one that says where the page is
+    assert max(map(len, lines)) <= 100
+    assert "100,000 respondents, simulated from 6,366 women's real answers" in lines[1]
+    assert "epsilon = 2 (strict; unit: a respondent's whole record)" in str(demonstration)
+
+
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.exhaustive)])
+def test_the_textbooks_test_finds_a_dependence_that_is_none(demonstration: Demonstration, seed: int) -> None:
+    found = demonstration if seed == 1 else demonstrate(seed=seed)
+    (wrong,) = found.what_goes_wrong()
+    pair, raw, naive, ours = wrong.panels[0].rows[0]
+    row = found.pairs.set_index(["first", "second"]).loc[tuple(pair.split(" × "))]
+    assert pair.endswith("husband")
+    assert row["raw_v"] < 0.02
+    assert row["verdict"] == "no dependence shown"
+    assert raw.startswith(f"V = {row['raw_v']:.3f}, p = ")
+    assert ours.startswith(f"V = {row['cramers_v']:.3f}, p = ")
+    assert float(naive.partition("p = ")[2]) < 1e-6
+
+
+def test_the_last_line_counts_what_reports_show_of_what_raw_answers_do(demonstration: Demonstration) -> None:
+    pairs = demonstration.pairs
+    found, raw = (set(pairs.index[pairs[name] == "dependent"]) for name in ("verdict", "raw_verdict"))
+    assert len(raw) > len(found & raw)
+    assert f"Of {len(raw)} dependences that the raw answers show, the reports show {len(found & raw)}, and " in (
+        spoken(str(demonstration))
+    )
+    assert pairs.iloc[0][["first", "second", "verdict", "raw_verdict"]].tolist() == [
+        *("affair", "marriage", "dependent", "dependent")
+    ]
+
+
+def test_what_leaves_the_phone_is_a_false_report_with_the_probability_stated(demonstration: Demonstration) -> None:
+    told = demonstration.what_is_sent()
+    answers, sent = ({row[0]: row[place] for row in told.panels[0].rows if row[place]} for place in (2, 3))
+    assert answers["affair"] == "yes"
+    assert set(sent) == {"affair", "marriage"}
+    assert any(sent[name] != answers[name] for name in sent)
+    true = math.exp(2) / (math.exp(2) + 5)
+    assert f"Her report holds her answers with {true:.0%}" in spoken(str(told))
+
+
+def test_what_a_report_tells_of_one_respondent_is_what_the_level_allows(demonstration: Demonstration) -> None:
+    share = (demonstration.people["affair"] == "yes").mean()
+    odds = share / (1 - share) * np.exp([-2, 2])
+    least, most = 100 * odds / (1 + odds)
+    said = re.search(r"at least (\d+)% and at most (\d+)%", spoken(str(demonstration)))
+    assert said is not None
+    assert (int(said[1]), int(said[2])) == (math.floor(least), math.ceil(most))
+
+
+def test_counts_without_variation_have_no_association() -> None:
+    def of(counts: list[list[int]]) -> dict[str, float]:
+        return classical_association(np.array(counts) / np.sum(counts), int(np.sum(counts)))
+
+    assert all(map(math.isnan, of([[3, 4], [0, 0]]).values()))
+    assert of([[3, 0, 4], [5, 0, 1]]) == of([[3, 4], [5, 1]])
+
+
+def test_the_lines_for_own_data_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    affairs().sample(1000, random_state=1).to_csv("answers.csv", index=False)
+    code = "\n".join(line.removeprefix("  ") for line in _YOUR_OWN.splitlines() if line.startswith("  "))
+    exec(compile(code, "your own data", "exec"), {})  # noqa: S102  # our own lines
+    assert "marriage" in capsys.readouterr().out
+    asked = re.search(r"ldpstats (report .*)", _YOUR_OWN)
+    assert asked is not None
+    assert CliRunner().invoke(main, asked[1].split()).exit_code == 0
+    assert (tmp_path / "report.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("n", "mechanism", "said"),
+    [
+        (5000, "hr", "randomized by HR"),
+        pytest.param(5000, "olh", "randomized by OLH", marks=pytest.mark.exhaustive),
+        (1, "auto", "respondents needed"),
+        pytest.param(20, "auto", "respondents needed", marks=pytest.mark.exhaustive),
+    ],
+)
+def test_every_mechanism_and_any_number_of_respondents_has_a_story(n: int, mechanism: str, said: str) -> None:
+    text = str(demonstrate(n=n, mechanism=mechanism))
+    assert said in spoken(text)
+    assert "nan" not in text
+    assert max(map(len, text.splitlines())) <= 100

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import permutations
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ import ldpstats as ldp
 from ldpstats import LdpstatsError
 from ldpstats.inference.effects.effect_size import forest_picture
 from ldpstats.plots import raw_against_private_picture
+from ldpstats.protocols.population import raw_proportions
 
 DOMAIN = ldp.Domain({"a": ["x", "y"], "b": ["p", "q", "r"], "c": [1, 0]})
 PEOPLE = np.arange(12).reshape(2, 3, 2) * 50
@@ -37,6 +39,25 @@ def test_raw_figures_are_the_proportions_of_the_population_in_the_tables_own_ord
         np.testing.assert_allclose(picture.private, table.estimate.ravel())
         np.testing.assert_allclose(picture.lower, table.conf_int()[..., 0].ravel())
         assert picture.labels[1] == "p, y"
+
+
+def test_raw_proportions_of_records_and_counts_are_the_same_in_any_order():
+    for size in (1, 2, 3):
+        for names in permutations(DOMAIN.names, size):
+            axes = [DOMAIN.names.index(name) for name in names]
+            others = tuple(axis for axis in range(3) if axis not in axes)
+            expected = PEOPLE.sum(axis=others, keepdims=True).transpose([*axes, *others])
+            for truth in (PEOPLE, PEOPLE.ravel(), records()):
+                shown = raw_proportions(tables(), truth)(names)
+                np.testing.assert_allclose(shown, expected.reshape(shown.shape) / PEOPLE.sum())
+                assert shown.shape == tuple(DOMAIN.shape[axis] for axis in axes)
+
+
+def test_fewer_respondents_than_reports_are_no_truth_of_them():
+    few = records().iloc[::50]
+    for wrong in (tables(), tables()["a", "b"]):
+        with pytest.raises(LdpstatsError, match=r"a truth of 66 respondents for a table of 1,100 reports"):
+            raw_proportions(wrong, few[list(wrong.domain.names)])
 
 
 def test_all_tables_of_a_set_are_drawn_together():
@@ -75,7 +96,7 @@ def test_anything_but_tables_is_refused(wrong: object):
 
 
 def test_a_truth_of_nobody_or_of_another_shape_is_refused():
-    with pytest.raises(LdpstatsError, match="a truth without respondents"):
+    with pytest.raises(LdpstatsError, match="a truth of 0 respondents"):
         ldp.plots.raw_against_private(tables(), 0 * PEOPLE)
     with pytest.raises(LdpstatsError, match="shape"):
         ldp.plots.raw_against_private(tables()["a", "b"], PEOPLE)
@@ -94,7 +115,7 @@ def test_reports_that_do_not_fit_their_channel_have_no_intervals_and_it_says_so(
     assert np.isnan(picture.lower).all()
     assert picture.notes[0] == "simulated: 900 reports"
     assert "IMPLAUSIBLE" in picture.notes[1]
-    assert "0 of 0 intervals" in picture.described()
+    assert "intervals hold" not in picture.described()
     effects = [ldp.association(spoilt), ldp.association(table)]
     forest = forest_picture(effects)
     assert np.isnan([forest.lower[0], forest.upper[0]]).all()

@@ -14,7 +14,7 @@ from hypothesis import given, strategies as st
 
 from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms import GRR, REGISTRY, Mechanism
-from ldpstats.pictures.posterior import Posterior
+from ldpstats.pictures.lines import Posterior
 from ldpstats.privacy import PrivacyStatement, strict_epsilon, times_as_likely, worst_ratio
 
 Channel = list[dict[Any, Fraction]]

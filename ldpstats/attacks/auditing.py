@@ -14,7 +14,7 @@ from ldpstats.numbers.arrays import FloatArray, at_least, positive_epsilon, sign
 from ldpstats.numbers.randomness import Rng, generator
 from ldpstats.presentation import Picture, Result, Summary, progress, summary_of_figures
 from ldpstats.privacy import plain_level, strict_epsilon, worst_ratio
-from ldpstats.saving.hints import Amount, Count, Share
+from ldpstats.saving.registered import Amount, Count, Share
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -235,7 +235,7 @@ def audit(mechanism: Mechanism, n: int = 100_000, confidence: float = 0.99, rng:
         raise LdpstatsError(
             f"a mechanism for {mechanism.k} values", f"up to {_MOST_VALUES}", "Audit the same one for fewer values."
         )
-    shown = _shown(mechanism, reports, surely, rng)
+    bound, event, outcome, simulated = _shown(mechanism, reports, surely, rng)
     claimed, lifetime = strict_epsilon(mechanism.likelihood_ratio()), mechanism.strict_epsilon()
     exact, failures = _enumerated(mechanism)
     highest = max(claimed, lifetime, exact or 0.0)
@@ -247,22 +247,25 @@ def audit(mechanism: Mechanism, n: int = 100_000, confidence: float = 0.99, rng:
     failures += [
         f"{name} states {_said(one)}, which is less than {_said(level)}" for name, one in stated.items() if one < level
     ]
-    if shown.bound > claimed:
+    if bound > claimed:
         failures.append(
-            f"the reports show at least {_rounded_down(shown.bound)} for one report, and {_said(claimed)} is claimed "
+            f"the reports show at least {_rounded_down(bound)} for one report, and {_said(claimed)} is claimed "
             f"(a correct mechanism would be accused so in at most {1 - surely:.2g} of all audits)"
         )
+    # where no level exceeds the claimed one, nothing could have shown that
+    factors = _VIOLATIONS if math.isfinite(claimed) else ()
+    power = tuple((factor, outcome.power(factor * claimed, claimed, surely)) for factor in factors)
     return Audit(
         mechanism,
         reports,
         surely,
-        shown.simulated,
+        simulated,
         claimed,
         lifetime,
         exact,
-        shown.bound,
-        shown.event,
-        shown.power_beyond(claimed, surely),
+        bound,
+        event,
+        power,
         tuple(failures),
     )
 
@@ -300,8 +303,7 @@ def _halton(points: int, dimensions: int, rng: Rng) -> FloatArray:
 
 def _enumerated(mechanism: Mechanism) -> tuple[float | None, list[str]]:
     """Return the exact level of one report, where that is affordable, and how it contradicts the claim."""
-    from ldpstats.conformance.courses import TooManyCoursesError
-    from ldpstats.conformance.enumeration import exact_channel
+    from ldpstats.conformance.enumeration import TooManyCoursesError, exact_channel
 
     if mechanism.k > _MOST_ENUMERATED:
         return None, []
@@ -317,22 +319,8 @@ def _enumerated(mechanism: Mechanism) -> tuple[float | None, list[str]]:
     return exact, [f"enumeration gives {_said(exact)} for one report, which is more than is claimed{more}"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Shown:
-    bound: float
-    event: str
-    outcome: EventFrequencies
-    simulated: bool
-
-    def power_beyond(self, claimed: float, confidence: float) -> tuple[tuple[float, float], ...]:
-        """Return the power to show more than the claimed level where it is exceeded by some factors."""
-        if not math.isfinite(claimed):
-            return ()
-        return tuple((factor, self.outcome.power(factor * claimed, claimed, confidence)) for factor in _VIOLATIONS)
-
-
-def _shown(mechanism: Mechanism, n: int, confidence: float, rng: Rng) -> _Shown:
-    """Choose an event by half of the reports, and bound the level that it shows by the other half."""
+def _shown(mechanism: Mechanism, n: int, confidence: float, rng: Rng) -> tuple[float, str, EventFrequencies, bool]:
+    """Choose an event by half of the reports, bound the level that it shows by the other half, and say how."""
     from ldpstats.conformance.events import Sample, best_event, level_of
 
     source = None if rng is None else generator(rng)
@@ -347,7 +335,7 @@ def _shown(mechanism: Mechanism, n: int, confidence: float, rng: Rng) -> _Shown:
         f"{outcome.hits:,} of {outcome.n:,} reports of the value {event.value}, and {outcome.rival_hits:,} of "
         f"{outcome.rival_n:,} of the value {event.rival}, {event}."
     )
-    return _Shown(bound, story, outcome, second.simulated)
+    return bound, story, outcome, second.simulated
 
 
 def _figure(level: float) -> str:

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ldpstats.cli import options, pipes
-from ldpstats.cli.expected import saved_tables
-from ldpstats.cli.options import FILE, examples
-from ldpstats.cli.program import wrong_usage
+from ldpstats.cli import pipes, program
+from ldpstats.cli.contents import saved_tables
+from ldpstats.cli.program import FILE, Names, examples, wrong_usage
 from ldpstats.errors import LdpstatsError, one_line
 
 if TYPE_CHECKING:
@@ -36,15 +35,9 @@ _ADJUST, _ALPHA = "holm", 0.05
 @click.option("--method", default="auto", show_default=True, type=click.Choice(_METHODS), help="The test statistic.")
 @click.option("--adjust", default=None, help=f"Of all pairs: a method of multipletests, or none.  [default: {_ADJUST}]")
 @click.option("--alpha", default=None, type=float, help=f"Of all pairs: the level of verdicts.  [default: {_ALPHA}]")
-@options.as_json
+@program.as_json
 def test(
-    tables: str,
-    attributes: tuple[str, ...],
-    given: tuple[str, ...],
-    method: Any,
-    adjust: str | None,
-    alpha: float | None,
-    as_json: bool,
+    tables: str, attributes: Names, given: Names, method: Any, adjust: str | None, alpha: float | None, as_json: bool
 ) -> None:
     """Test whether attributes are independent: all pairs, those that are named, or those given others.
 
@@ -79,17 +72,7 @@ def _tests_of_pairs(tables: TableSet, method: Any, adjust: str, alpha: float) ->
 
     with wrong_usage():
         adjusted_pvalues(np.ones(2), significance(alpha), adjust)
-    return independence_tests(_pairs_of(tables), method, adjust=adjust, alpha=alpha)
-
-
-def _pairs_of(tables: TableSet) -> TableSet:
-    """Return the two-way tables that a set has, or that follow from its wider ones."""
-    from ldpstats.report.studied_tables import StudiedTables
-
-    pairs = StudiedTables(tables).pairs
-    if not pairs:
-        raise LdpstatsError("tables of single attributes", "tables of at least two attributes asked for together")
-    return type(tables)(tables.domain, pairs.values(), tables.privacy, tables.checks)
+    return independence_tests(tables, method, adjust=adjust, alpha=alpha)
 
 
 def _table_of(tables: TableSet, attributes: tuple[str, ...]) -> Table:
@@ -113,13 +96,16 @@ def _table_of(tables: TableSet, attributes: tuple[str, ...]) -> Table:
     "--rows", default=None, help="For an odds ratio: the categories of the first attribute to compare, as F,M."
 )
 @click.option("--columns", default=None, help="And those of the second: the first of the two against the other one.")
-@options.as_json
-def effects(tables: str, attributes: tuple[str, ...], rows: str | None, columns: str | None, as_json: bool) -> None:
+@program.as_json
+def effects(tables: str, attributes: Names, rows: str | None, columns: str | None, as_json: bool) -> None:
     """How strongly attributes depend on each other: Cramér's V and mutual information, with 95 % intervals.
 
     Those of two attributes, or of all pairs. Of two attributes the odds ratio, too, where it is said which categories
     are compared.
     """
+    from ldpstats.inference.hypothesis_tests.all_pairs import pair_tables
+    from ldpstats.tables import Table
+
     if len(attributes) not in (0, 2) or (rows is None) != (columns is None) or (rows and not attributes):
         raise click.UsageError("Name two attributes, or none for all pairs; --rows and --columns both, or neither.")
     found = saved_tables(tables)
@@ -128,7 +114,9 @@ def effects(tables: str, attributes: tuple[str, ...], rows: str | None, columns:
         plain = {name: one.to_dict() for name, one in measures.items()}
         pipes.tell("\n\n".join(str(one.summary()) for one in measures.values()), plain, as_json=as_json)
         return
-    pairs = [(pair.attributes, _measures(pair)) for pair in _pairs_of(found)]
+    pairs = [(pair.attributes, _measures(pair)) for pair in pair_tables(found).values() if isinstance(pair, Table)]
+    if not pairs:
+        raise LdpstatsError("tables of single attributes", "tables of at least two attributes asked for together")
     plain_rows = [
         {"attributes": list(names)} | {name: one.to_dict() for name, one in own.items()} for names, own in pairs
     ]
@@ -157,9 +145,11 @@ def _two(categories: tuple[Category, ...], text: str) -> Any:
 
 def _effects_of_pairs(rows: list[tuple[tuple[str, ...], dict[str, Effect]]], tables: TableSet) -> Any:
     """Return the effects of all pairs, the strongest first, as a summary."""
+    import numpy as np
+
     from ldpstats.presentation import summary_of_figures
 
-    strongest = sorted(rows, key=lambda row: _strength(row[1]["cramers_v"]))
+    strongest = sorted(rows, key=lambda row: -np.nan_to_num(row[1]["cramers_v"].estimate))
     lines = [[" × ".join(names), *map(_figure, own.values())] for names, own in strongest]
     sentences = [
         "With 95 % intervals, each by itself; both are corrected for noise, and mutual information is in nats.",
@@ -169,10 +159,6 @@ def _effects_of_pairs(rows: list[tuple[tuple[str, ...], dict[str, Effect]]], tab
     return summary_of_figures(
         f"Effects of {len(rows):,} pairs of attributes", ["pair", "Cramér's V", "mutual information"], lines, sentences
     )
-
-
-def _strength(effect: Effect) -> float:
-    return -effect.estimate if effect.estimate == effect.estimate else 0.0
 
 
 def _figure(effect: Effect) -> str:
@@ -191,18 +177,15 @@ def _figure(effect: Effect) -> str:
 )
 @click.argument("tables", type=FILE)
 @click.option("--method", default="auto", show_default=True, type=click.Choice(_NETWORKS), help="How edges are found.")
-@options.output("The network: as .json with everything that was learned, else in the interchange format BIF")
-@options.as_json
+@program.output("The network: as .json with everything that was learned, else in the interchange format BIF")
+@program.as_json
 def network(tables: str, method: str, output: str, as_json: bool) -> None:
     """Learn a Bayesian network."""
     from ldpstats.networks import learn_network
 
     pipes.refuse_unwritable(output, "LearnedNetwork" if output.endswith(".json") else "Bayesian network")
     learned = learn_network(saved_tables(tables), method)
-    if output.endswith(".json"):
-        pipes.write_to(output, learned.to_json())
-    else:
-        pipes.write_to(output, learned.network.as_bif())
+    pipes.write_to(output, learned.to_json() if output.endswith(".json") else learned.network.as_bif())
     pipes.tell(learned.summary(), learned.to_dict(), as_json=as_json, output=output)
 
 
@@ -214,28 +197,23 @@ def network(tables: str, method: str, output: str, as_json: bool) -> None:
     ),
 )
 @click.argument("tables", type=FILE)
-@options.output("The HTML page")
+@program.output("The HTML page")
 @click.option("--title", default=None, help="What stands above it.")
 @click.option("--network", is_flag=True, help="Learn a Bayesian network, too.")
 @click.option(
     "--truth", default=None, type=FILE, help="Of simulated reports: what the respondents would have answered."
 )
-@options.as_json
+@program.as_json
 def report(tables: str, output: str, title: str | None, network: bool, truth: str | None, as_json: bool) -> None:
     """Write all that tables tell as one HTML page to send or print."""
+    from ldpstats.answers import coded_answers
+    from ldpstats.cli.answering import read
     from ldpstats.report import report_page
 
     pipes.refuse_two_inputs(tables, truth or "")
     pipes.refuse_unwritable(output, "report")
     found = saved_tables(tables)
-    people = None if truth is None else _true_answers(truth, found)
+    people = None if truth is None else coded_answers(read(truth), found.domain)
     pipes.write_to(output, report_page(found, title, people, network=network))
     plain = {"report": output, "tables": len(found), "n": found.n}
     pipes.tell(f"Report: {pipes.written_as(output)}{pipes.without_pictures()}", plain, as_json=as_json, output=output)
-
-
-def _true_answers(name: str, tables: TableSet) -> Any:
-    from ldpstats.answers import coded_answers
-    from ldpstats.cli.answering import read
-
-    return coded_answers(read(name), tables.domain)

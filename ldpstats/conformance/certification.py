@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from ldpstats.conformance import checks, large, requirements, sending, stated_probabilities
+from ldpstats.conformance import checks, requirements, sampled
 from ldpstats.conformance.memory import MEMO_CHECKS
 from ldpstats.conformance.requirements import Factory
 from ldpstats.presentation import progress
@@ -14,7 +14,7 @@ from ldpstats.presentation import progress
 CHECKS: tuple[Callable[[Factory], None], ...] = (
     checks.privacy_is_exact,
     checks.privacy_statements_are_exact,
-    large.strict_level_is_close_for_large_alphabets,
+    sampled.strict_level_is_close_for_large_alphabets,
     checks.noise_model_knows_its_level,
     checks.reports_of_several_respondents_are_independent,
     checks.estimates_are_unbiased,
@@ -29,24 +29,22 @@ CHECKS: tuple[Callable[[Factory], None], ...] = (
     checks.bad_reports_are_refused,
     checks.bad_parameters_are_refused,
     checks.parameters_tell_mechanisms_apart,
-    stated_probabilities.probabilities_are_those_that_are_drawn_with,
-    large.large_alphabets_are_exact,
-    large.large_alphabets_follow_the_noise_model,
-    large.large_reports_tell_no_more_than_claimed,
-    large.large_likelihoods_are_proper,
-    large.large_tallies_add_up,
-    large.values_within_a_large_report_are_as_dependent_as_claimed,
-    large.simulation_at_scale_varies_as_claimed,
-    sending.public_sampler_follows_the_channel,
-    sending.neighbours_in_a_batch_are_independent,
-    sending.three_respondents_are_independent,
-    sending.batches_of_every_size_follow_the_channel,
-    sending.large_batches_are_like_small_ones,
-    sending.default_randomness_is_secure,
-    sending.secure_reports_are_made_as_seeded_ones,
-    sending.secure_reports_follow_the_channel,
-    sending.seeds_reproduce,
-    sending.reports_travel_as_they_are,
+    checks.probabilities_are_those_that_are_drawn_with,
+    sampled.large_alphabets_are_exact,
+    sampled.large_alphabets_follow_the_noise_model,
+    sampled.large_reports_tell_no_more_than_claimed,
+    sampled.large_likelihoods_are_proper,
+    sampled.large_tallies_add_up,
+    sampled.values_within_a_large_report_are_as_dependent_as_claimed,
+    sampled.simulation_at_scale_varies_as_claimed,
+    sampled.public_sampler_follows_the_channel,
+    sampled.neighbours_in_a_batch_are_independent,
+    sampled.batches_of_every_size_follow_the_channel,
+    sampled.large_batches_are_like_small_ones,
+    sampled.default_randomness_is_secure,
+    sampled.secure_reports_are_made_as_seeded_ones,
+    sampled.seeds_reproduce,
+    sampled.reports_travel_as_they_are,
 )
 
 
@@ -60,7 +58,7 @@ _OF_TALLIES: tuple[Callable[[Factory], None], ...] = (
     checks.tallies_merge,
     checks.aggregate_simulation_has_the_law_of_the_reports,
     checks.bad_reports_are_refused,
-    large.simulation_at_scale_varies_as_claimed,
+    sampled.simulation_at_scale_varies_as_claimed,
 )
 
 
@@ -106,9 +104,8 @@ def certify(make: Factory) -> None:
 
     The sampler's law is enumerated for up to nine values, and for four of 300 and 1000 where that fits; it is
     tested statistically beyond, at some levels and batch sizes up to a million. Code that behaves well just there
-    and badly elsewhere passes: the suite finds mistakes, it does not replace reading the sampler. All draws are
-    seeded but those that compare secure reports with their law: they fail a correct mechanism in less than one of
-    ten million certifications.
+    and badly elsewhere passes: the suite finds mistakes, it does not replace reading the sampler. All draws that are
+    compared with a law are seeded; secure reports are compared with seeded ones, bit by bit.
 
     Parameters
     ----------

@@ -11,23 +11,32 @@ from dataclasses import fields
 from decimal import Decimal
 from fractions import Fraction
 from itertools import product
-from math import nextafter
+from math import nextafter, prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.conformance.courses import Law, TooManyCoursesError
-from ldpstats.conformance.enumeration import decoded, exact_channel, report_law
-from ldpstats.conformance.laws import counted, law_of_tally
+from ldpstats.conformance.enumeration import (
+    MOST_COURSES,
+    Law,
+    ScriptedDraws,
+    TooManyCoursesError,
+    decoded,
+    exact_channel,
+    report_law,
+)
 from ldpstats.conformance.requirements import (
     EPSILONS,
     SMALL,
     Factory,
     close,
+    counted,
     enumerated,
     exact_tallies,
+    fit_pvalue,
     fits,
+    law_of_tally,
     level_is_close,
     made,
     moments,
@@ -36,14 +45,18 @@ from ldpstats.conformance.requirements import (
     smallest,
     states_its_level,
 )
-from ldpstats.mechanisms import Reports
+from ldpstats.mechanisms import Reports, plain_mechanism
 from ldpstats.noise import Tally
+from ldpstats.numbers.arrays import BoolArray
+from ldpstats.numbers.grid import GRID
+from ldpstats.numbers.randomness import Shape
 from ldpstats.privacy import strict_epsilon, worst_ratio
 
 _MOST_OUTCOMES = 30_000
 _ESTIMATED = 200
 """From how many reports the estimate is made as users make it."""
-_COURSES_OF_TWO = 2_500
+_MOST_COURSES = (MOST_COURSES, 2_500, 600)
+"""Of one, two and three respondents at once."""
 _ALTERED = 60
 """Of how many reports that are sent the neighbours are tried."""
 
@@ -87,24 +100,25 @@ def noise_model_knows_its_level(make: Factory) -> None:
 
 
 def reports_of_several_respondents_are_independent(make: Factory) -> None:
-    """Randomizing one value alone has the enumerated law, and two at once have the product of their laws."""
+    """Randomizing one value alone has the enumerated law, and two or three at once have the product of their laws.
+
+    Several are enumerated where their courses are few; neighbours are compared in large batches, too.
+    """
     mechanism = smallest(make)
     channel = exact_channel(mechanism)
-    for value in range(2):
-        alone_law = report_law(mechanism, [value])
-        require(alone_law == channel[value], f"{mechanism}: a respondent alone has another law than one among others")
-    for first, second in ((0, 1), (1, 1)):
-        alone = [channel[value] for value in (first, second)]
+    for values in ((0,), (1,), (0, 1), (1, 1), *product(range(2), repeat=3)):
+        most = _MOST_COURSES[len(values) - 1]
+        if len(channel[0]) ** len(values) > most:
+            continue
         expected: Law = defaultdict(Fraction)
-        for (one, p), (other, q) in product(alone[0].items(), alone[1].items()):
-            expected[one + other] += p * q
+        for alone in product(*(channel[value].items() for value in values)):
+            expected[b"".join(report for report, _ in alone)] += prod(chance for _, chance in alone)
         try:
-            joint = report_law(mechanism, [first, second], _COURSES_OF_TWO)
-        except TooManyCoursesError:  # neighbours are compared in large batches, too
-            return
-        require(
-            joint == dict(expected), f"{mechanism}: reports of the values {first} and {second} depend on each other"
-        )
+            joint = report_law(mechanism, list(values), most)
+        except TooManyCoursesError:
+            require(len(values) > 1, f"{mechanism}: takes too many courses to enumerate")
+            continue
+        require(joint == dict(expected), f"{mechanism}: reports of the values {values} depend on each other")
 
 
 def estimates_are_unbiased(make: Factory) -> None:
@@ -237,10 +251,11 @@ def aggregate_simulation_has_the_law_of_the_reports(make: Factory) -> None:
         true_counts = np.bincount(values, minlength=k)
         tallies = mechanism.simulate(true_counts, size=50_000, rng=31).counts
         law = law_of_tally([single[value] for value in values])
-        fits(counted(tallies), law, f"{mechanism}: simulate({true_counts.tolist()})")
+        fits(fit_pvalue(counted(tallies), law), f"{mechanism}: simulate({true_counts.tolist()})")
         n = min(_respondents(len(anyone)), 2)
         drawn = mechanism.noise.draw(frequencies, n, 50_000, np.random.default_rng(32))
-        fits(counted(drawn), law_of_tally([anyone] * n), f"{mechanism}: draw from {frequencies}")
+        expected = law_of_tally([anyone] * n)
+        fits(fit_pvalue(counted(drawn), expected), f"{mechanism}: draw from {frequencies}")
 
 
 def _respondents(outcomes: int) -> int:
@@ -320,3 +335,44 @@ def bad_parameters_are_refused(make: Factory) -> None:
     bad: Sequence[tuple[Any, Any]] = ((1, 1.0), (0, 1.0), (2.5, 1.0), (True, 1.0), (3, 0.0), (3, -1.0))
     for k, epsilon in (*bad, (3, np.inf), (3, np.nan), (3, "1"), (3, None), (3, 1e-30)):
         refuses(f"a mechanism with k = {k!r}, epsilon = {epsilon!r} exists", make, k, epsilon)
+
+
+_CASES = ((2, 0.5), (3, 1.0))
+
+
+class _NotedDraws(ScriptedDraws):
+    """Draws that note every probability that they are asked for."""
+
+    def __init__(self) -> None:
+        super().__init__([])
+        self.asked: set[int] = set()
+
+    def bernoulli(self, numerator: int, shape: Shape) -> BoolArray:
+        self.asked.add(numerator)
+        return super().bernoulli(numerator, shape)
+
+    def pick(self, weights: tuple[int, ...], shape: Shape) -> NDArray[np.int64]:
+        self.asked.update(weights)
+        return super().pick(weights, shape)
+
+    def respond(self, values: NDArray[np.int64], k: int, truth: int) -> NDArray[np.int64]:
+        self.asked.add(truth)
+        return super().respond(values, k, truth)
+
+
+def probabilities_are_those_that_are_drawn_with(make: Factory) -> None:
+    """Mechanisms that state probabilities draw with no others; they are whole GRID-ths, and can be written as JSON."""
+    for k, epsilon in _CASES:
+        mechanism, draws = made(make, k, epsilon), _NotedDraws()
+        said = [
+            one for value in mechanism.probabilities.values() for one in (value if isinstance(value, list) else [value])
+        ]
+        require(
+            all(type(one) is int and 0 <= one <= GRID for one in said),
+            f"{mechanism}: says the probabilities {mechanism.probabilities}, not whole numbers of GRID-ths",
+        )
+        mechanism.randomize(np.zeros(2, dtype=np.int64), draws)
+        others = draws.asked - {*said}
+        require(not said or not others, f"{mechanism}: draws with {sorted(others)}, and says {said}")
+        written = plain_mechanism(mechanism)
+        require(json.loads(json.dumps(written)) == written, f"{mechanism}: is written down as {written}")

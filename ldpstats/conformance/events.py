@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,25 +60,6 @@ class Sample:
         return log_likelihoods
 
 
-class Event(Protocol):
-    """Property of a report that seems likelier under a value than under its rival."""
-
-    @property
-    def value(self) -> int:
-        """Value under which it is likelier."""
-
-    @property
-    def rival(self) -> int:
-        """Value under which it is rarer."""
-
-    @property
-    def level(self) -> float:
-        """Conservative estimate of the level that it shows."""
-
-    def happened(self, sample: Sample) -> BoolArray:
-        """Mask of the reports that have it."""
-
-
 @dataclass(frozen=True, slots=True)
 class _LikelihoodRatioEvent:
     """Event that the mechanism's own log-likelihood ratio of a report is at least `log_odds`."""
@@ -117,6 +98,10 @@ class _ByteEvent:
         return f"have {self.byte} as byte number {self.place + 1}"
 
 
+Event: TypeAlias = _LikelihoodRatioEvent | _ByteEvent
+"""Property of a report that seems likelier under a value than under its rival, with a careful estimate of the level."""
+
+
 def best_event(sample: Sample) -> Event:
     """Return the event with the highest conservative estimate of the level."""
     events: list[Event] = [*_likelihood_events(sample), *_byte_events(sample)]
@@ -145,18 +130,13 @@ class EventFrequencies:
 
         Their sum is taken as seen, and neither is above 1. All outcomes within nine standard deviations are added up.
         """
-        from scipy.special import betaincinv
         from scipy.stats import binom
 
         together = (self.hits + 0.5) / (self.n + 1) + (self.rival_hits + 0.5) / (self.rival_n + 1)
         likely = min(together / (1 + math.exp(-level)), 1.0)
         rare = likely * math.exp(-level)
-        error = (1 - confidence) / 2
         hits, rivals = _range(self.n, likely), _range(self.rival_n, rare)
-        least = betaincinv(np.maximum(hits, 1), self.n - np.maximum(hits, 1) + 1, error) * (hits > 0)
-        most = np.where(
-            rivals == self.rival_n, 1.0, betaincinv(rivals + 1, np.maximum(self.rival_n - rivals, 1), 1 - error)
-        )
+        least, most = _bounds(hits, self.n, rivals, self.rival_n, confidence)
         enough = np.searchsorted(most, least * math.exp(-claimed), side="left")
         below = np.concatenate([[0.0], np.cumsum(binom.pmf(rivals, self.rival_n, rare))])
         return float(np.clip(binom.pmf(hits, self.n, likely) @ below[enough], 0, 1))
@@ -168,18 +148,21 @@ def _range(n: int, probability: float) -> NDArray[np.int64]:
 
 
 def level_shown(hits: int, n: int, rival_hits: int, rival_n: int, confidence: float) -> float:
-    """Return a lower confidence bound of ln(p / q), at least 0, from binomial samples of p and, as the rival's, of q.
+    """Return a lower confidence bound of ln(p / q), at least 0, by binomial samples of p and of the rival's q."""
+    least, most = _bounds(np.array(hits), n, np.array(rival_hits), rival_n, confidence)
+    return max(math.log(least / most), 0.0) if least else 0.0
 
-    What `confidence` lacks to 1 goes half to the Clopper-Pearson bound of p from below, half to that of q from above.
-    """
+
+def _bounds(
+    hits: NDArray[np.int64], n: int, rivals: NDArray[np.int64], rival_n: int, confidence: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return Clopper-Pearson bounds, of p from below and of q from above; each takes half of what lacks to 1."""
     from scipy.special import betaincinv
 
-    if not hits:
-        return 0.0
     error = (1 - confidence) / 2
-    least = float(betaincinv(hits, n - hits + 1, error))
-    most = 1.0 if rival_hits == rival_n else float(betaincinv(rival_hits + 1, rival_n - rival_hits, 1 - error))
-    return max(math.log(least / most), 0.0)
+    least = betaincinv(np.maximum(hits, 1), n - np.maximum(hits, 1) + 1, error) * (hits > 0)
+    most = np.where(rivals == rival_n, 1.0, betaincinv(rivals + 1, np.maximum(rival_n - rivals, 1), 1 - error))
+    return least, most
 
 
 def _likelihood_events(sample: Sample) -> Iterator[_LikelihoodRatioEvent]:

@@ -1,51 +1,187 @@
-"""Checks of local protocols: each raises ConformanceError with what was found and what was claimed."""
+"""Checks of local protocols, by the exact laws of collections: each raises ConformanceError with what was found."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial, reduce
+from functools import lru_cache, partial, reduce
 from io import StringIO
-from itertools import chain
+from itertools import chain, permutations, product
+from math import prod
 from operator import add
-from typing import Any
+from typing import Any, TypeAlias
 from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from ldpstats.answers.domain import Domain
-from ldpstats.conformance.collection_laws import (
-    LEVEL,
-    TINY,
-    CollectionLaw,
-    Make,
-    OneRespondent,
-    joint_counts,
-    law_of_run,
-    one_respondent,
-    people,
-    sent_rows,
-    tallies,
-    ways_to_collect,
-    without_generators,
-)
-from ldpstats.conformance.courses import TooManyCoursesError
-from ldpstats.conformance.laws import fit_pvalue
-from ldpstats.conformance.requirements import FALSE_FAILURE_RATE, ConformanceError, refuses, require
+from ldpstats.conformance.enumeration import MOST_COURSES, ScriptedDraws, TooManyCoursesError, outcomes
+from ldpstats.conformance.requirements import FALSE_FAILURE_RATE, ConformanceError, fit_pvalue, refuses, require
 from ldpstats.errors import LdpstatsError, ReportError
 from ldpstats.noise import NoiseModel
+from ldpstats.numbers.randomness import Shape
 from ldpstats.presentation import Summary, progress
-from ldpstats.privacy import PrivacyStatement, strict_epsilon, worst_ratio
+from ldpstats.privacy import strict_epsilon, worst_ratio
 from ldpstats.protocols import PROTOCOLS, LocalProtocol, Protocol
 from ldpstats.protocols.contract import missing
-from ldpstats.protocols.framed import sent_of_frame
+from ldpstats.protocols.counting import Layout
 from ldpstats.protocols.groups import label
-from ldpstats.saving.envelope import sealed
+from ldpstats.protocols.row_frames import rows_of_frame
+from ldpstats.saving.files import sealed
 from ldpstats.tables import TableSet
-from ldpstats.tables.parts import Parts
+from ldpstats.tables.respondents import Parts
+
+Make: TypeAlias = Callable[[Domain, float], LocalProtocol]
+"""A protocol, given its domain and the level of a respondent."""
+CollectionLaw: TypeAlias = dict[Hashable, Fraction]
+
+TINY = Domain({"a": [0, 1], "b": [0, 1], "c": [0, 1]})
+LEVEL = 3.0
+"""The level of the protocols whose laws are enumerated."""
+_KEYS = 1 << 31
+
+
+class CollectionDraws(ScriptedDraws):
+    """Scripted draws for several respondents in random order."""
+
+    simulated = False
+
+    def __init__(self, script: list[int]) -> None:
+        super().__init__(script)
+        self._ordered = False
+
+    def uniform(self, bound: int, shape: Shape) -> NDArray[np.int64]:
+        """Follow the script for uniform integers; sort keys, which come in halves, are one draw among all orders."""
+        if bound < _KEYS:
+            return super().uniform(bound, shape)
+        count = int(np.prod(shape, dtype=np.int64))
+        self._ordered = not self._ordered
+        if not self._ordered:
+            return np.zeros(count, dtype=np.int64)
+        orders = list(permutations(range(count)))
+        return np.array(orders[int(super().uniform(len(orders), 1)[0])], dtype=np.int64)
+
+
+def law_of_run(run: Callable[[], Hashable], most: int = MOST_COURSES) -> CollectionLaw:
+    """Return the exact law of what a call returns, which must take all its chance from `client_draws`.
+
+    It is called once for every course of its draws, of which there may be `most`.
+    """
+    law: CollectionLaw = defaultdict(Fraction)
+
+    def once(draws: ScriptedDraws) -> Any:
+        with patch("ldpstats.numbers.randomness._ByteDraws", lambda *_, **__: draws), without_generators():
+            made = run()
+        if prod(sum(weight > 0 for weight in weights) for weights, _ in draws.choices) > most:
+            raise TooManyCoursesError
+        return made
+
+    outcome: Any
+    for outcome, probability in outcomes(once, most, CollectionDraws):
+        law[outcome] += probability
+    return dict(law)
+
+
+def without_generators() -> AbstractContextManager[object]:
+    """Context in which `default_rng` raises: chance must come from the operating system's secure source."""
+    insecure = ConformanceError("without a seed, chance comes from a generator that is not secure")
+    return patch("numpy.random.default_rng", side_effect=insecure)
+
+
+Sent: TypeAlias = tuple[tuple[Any, ...], ...]
+"""The rows of one respondent, but for the number of the collection: all that describes them, and their values."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OneRespondent:
+    """Exact law of the rows that one respondent sends, for every record."""
+
+    protocol: LocalProtocol
+    records: NDArray[np.int64]  # a row of codes each
+    laws: list[CollectionLaw]  # of the rows, for each record
+    tables: dict[Hashable, TableSet]  # of every outcome
+
+    @property
+    def some(self) -> TableSet:
+        """Tables of any one outcome, for what those of all outcomes share."""
+        return next(iter(self.tables.values()))
+
+    def seen_through(self, shown: Callable[[Any], Hashable]) -> list[CollectionLaw]:
+        """Return the laws, for each record, of a function of what is sent."""
+        merged: list[CollectionLaw] = []
+        for law in self.laws:
+            seen: CollectionLaw = defaultdict(Fraction)
+            for sent, probability in law.items():
+                seen[shown(sent)] += probability
+            merged.append(dict(seen))
+        return merged
+
+
+@lru_cache(maxsize=4)
+def one_respondent(make: Make) -> OneRespondent:
+    """Enumerate what one respondent sends; `make` gives a protocol by domain and level."""
+    protocol = make(TINY, LEVEL)
+    domain = protocol.domain
+    records = np.array(list(product(*map(range, domain.shape))))
+    laws: list[CollectionLaw] = []
+    kept: dict[Hashable, pd.DataFrame] = {}
+    for record in records:
+        frame = domain.decode(record[None])
+
+        def send(alone: pd.DataFrame = frame) -> Hashable:
+            rows = protocol.reports(alone)
+            sent = sent_rows(rows)
+            kept.setdefault(sent, rows)
+            return sent
+
+        laws.append(law_of_run(send))
+    return OneRespondent(protocol, records, laws, {sent: protocol.tables(rows) for sent, rows in kept.items()})
+
+
+def sent_rows(rows: pd.DataFrame, *left_out: str) -> Sent:
+    """Return rows as values with all that a data frame shows, but for the collection's identity and other columns."""
+    shown = rows.drop(columns=["collection", *left_out])
+    head = (*shown.columns, *map(str, rows.dtypes), repr(rows.index), repr(rows.attrs))
+    return (head, *shown.itertuples(index=False, name=None))
+
+
+def people(protocol: LocalProtocol, n: int) -> pd.DataFrame:
+    """Return respondents: the first two differ in every answer, and later categories are rarer than early ones."""
+    rng, shape = np.random.default_rng(n), protocol.domain.shape
+    codes = (rng.random((n, len(shape))) ** 2 * shape).astype(np.int64)
+    codes[:2] = np.arange(n)[:2, None]
+    return protocol.domain.decode(codes)
+
+
+def tallies(tables: TableSet) -> tuple[Hashable, ...]:
+    """Return, for every table and block, the number of reports and the counts."""
+    return tuple(tuple((block.n, *block.tally.counts.tolist()) for block in table.blocks) for table in tables)
+
+
+def joint_counts(domain: Domain, frame: pd.DataFrame) -> NDArray[np.int64]:
+    """Return how many respondents have each record, in the domain's shape."""
+    cells = domain.cells(domain.encode(frame), domain.names)
+    return np.bincount(cells, minlength=domain.size()).reshape(domain.shape)
+
+
+def ways_to_collect(
+    protocol: LocalProtocol, frame: pd.DataFrame, rng: np.random.Generator
+) -> dict[str, Callable[[], TableSet]]:
+    """Return calls that make tables of the same respondents in every way that there is."""
+    joint = joint_counts(protocol.domain, frame)
+    return {
+        "collect": lambda: protocol.collect(frame, rng),
+        "reports and tables": lambda: protocol.tables(protocol.reports(frame, rng)),
+        "simulate a frame": lambda: protocol.simulate(frame, rng),
+        "simulate joint counts": lambda: protocol.simulate(joint, rng),
+    }
+
 
 _EXACT = 1e-12
 _MOST_COURSES = 600
@@ -100,43 +236,26 @@ def _channel(noise: NoiseModel, k: int) -> list[Any]:
     return sorted(np.stack([noise.mean(answer) for answer in np.eye(k)]).round(9).T.tolist())
 
 
-def statement_is_that_of_everything_sent(make: Make) -> None:
-    """The stated level is that of all rows of one respondent, enumerated over all pairs of records."""
+def statements_are_those_of_what_is_sent(make: Make) -> None:
+    """The stated level is that of all rows of one respondent, and a group's that of what she adds to its table.
+
+    A protocol that adapts promises no less than the level of its first respondents, which their own tables state.
+    """
     one = one_respondent(make)
-    _require_levels(one, strict_epsilon(worst_ratio(one.laws)), lambda stated: stated.epsilon, "everything sent")
-
-
-def statement_of_a_table_is_that_of_what_it_counts(make: Make) -> None:
-    """The stated level of every group is that of what one respondent adds to its table."""
-    one = one_respondent(make)
-    for place, table in enumerate(one.some):
-        laws = one.seen_through(partial(_tally_at, one, place))
-        group = label(table.attributes)
-        _require_levels(one, strict_epsilon(worst_ratio(laws)), partial(_level_of, group), group)
-
-
-def _tally_at(one: OneRespondent, place: int, sent: Any) -> Any:
-    return tallies(one.tables[sent])[place]
-
-
-def _level_of(group: str, stated: PrivacyStatement) -> float:
-    return stated.per_group[group]
+    protocol, promised, of_tables = one.protocol, one.protocol.privacy(), one.some.privacy
+    levels = {"everything sent": (one.laws, promised.epsilon, of_tables.epsilon)}
+    for place, group in enumerate(label(table.attributes) for table in one.some):
+        laws = one.seen_through(lambda sent, place=place: tallies(one.tables[sent])[place])  # type: ignore[misc]
+        levels[group] = laws, promised.per_group[group], of_tables.per_group[group]
+    for what, (laws, said, found) in levels.items():
+        exact = strict_epsilon(worst_ratio(laws))
+        require(found == exact, f"{protocol!r}: the level of {what} is {exact}, and its tables say {found}")
+        kept = said == exact or (protocol.adaptive and said > exact)
+        require(kept, f"{protocol!r}: the level of {what} is {exact}, and it promises {said}")
 
 
 def _sent(protocol: LocalProtocol, frame: pd.DataFrame) -> Any:
     return sent_rows(protocol.reports(frame))
-
-
-def _require_levels(one: OneRespondent, exact: float, said: Callable[[PrivacyStatement], float], what: str) -> None:
-    """Compare an exact level with what protocol and tables state.
-
-    A protocol that adapts promises no less than the level of its first respondents, which their own tables state.
-    """
-    protocol = one.protocol
-    promised, of_tables = said(protocol.privacy()), said(one.some.privacy)
-    require(of_tables == exact, f"{protocol!r}: the level of {what} is {exact}, and its tables say {of_tables}")
-    kept = promised == exact or (protocol.adaptive and promised > exact)
-    require(kept, f"{protocol!r}: the level of {what} is {exact}, and it promises {promised}")
 
 
 def public_columns_do_not_depend_on_the_record(make: Make) -> None:
@@ -274,7 +393,7 @@ def rows_count_in_any_order_and_part(make: Make) -> None:
     parts = [rows[places == part] for part in range(3)]
     if protocol.adaptive:
         for part in parts:
-            _require_refusal(protocol, "a part of the rows", part)
+            refuses(f"{protocol!r}: counts a part of the rows", protocol.tables, part, kind=ReportError)
         parts = [rows, protocol.reports(frame, rng)]
         whole = protocol.tables(parts[1]) + whole
     sets = [protocol.tables(part) for part in parts]
@@ -289,7 +408,7 @@ def rows_count_chunk_by_chunk(make: Make) -> None:
     """Rows counted in chunks, here and elsewhere, saved in between and added, make the tables of all of them."""
     protocol = make(TINY, LEVEL)
     rows = protocol.reports(people(protocol, 24), rng=3)
-    ((_, sent, _),) = sent_of_frame(rows, protocol.sent_rows)
+    ((_, sent, *_),) = rows_of_frame(rows, protocol.fingerprint(), Layout(protocol.sent_rows))
     first, second, third = (sent.taken(np.arange(len(sent)) % 3 == rest) for rest in range(3))
     here, elsewhere = protocol.counting(), protocol.counting()
     here.take(first)
@@ -317,18 +436,21 @@ def foreign_rows_are_refused(make: Make) -> None:
         "report": ["", "x", "-1", "[-1]", "1e0", None, "[" * 999],
         "simulated": ["maybe", None],
     }
-    for column, values in spoiled.items():
-        _require_refusal(protocol, f"rows without {column!r}", rows.drop(columns=column))
-        for value in values:
-            changed = rows.astype({column: object})
-            changed.loc[5, column] = value
-            _require_refusal(protocol, f"a row with the {column} {value!r}", changed)
-    _require_refusal(protocol, "a row that stands twice", pd.concat([rows, rows.iloc[[7]]]))
-    _require_refusal(protocol, "rows as a list", rows.to_dict(orient="records"))
     turned = make(Domain({name: of[::-1] for name, of in TINY.categories.items()}), LEVEL)
-    _require_refusal(protocol, "rows about categories in another order", turned.reports(frame, rng=3))
+    foreign: dict[str, Any] = {
+        "a row that stands twice": pd.concat([rows, rows.iloc[[7]]]),
+        "rows as a list": rows.to_dict(orient="records"),
+        "rows about categories in another order": turned.reports(frame, rng=3),
+        **{f"rows without {column!r}": rows.drop(columns=column) for column in spoiled},
+    }
     if other.fingerprint() != protocol.fingerprint():
-        _require_refusal(protocol, f"rows of {other}", other.reports(frame, rng=3))
+        foreign[f"rows of {other}"] = other.reports(frame, rng=3)
+    for column, value in ((column, value) for column, values in spoiled.items() for value in values):
+        changed = rows.astype({column: object})
+        changed.loc[5, column] = value
+        foreign[f"a row with the {column} {value!r}"] = changed
+    for what, sent in foreign.items():
+        refuses(f"{protocol!r}: counts {what}", protocol.tables, sent, kind=ReportError)
 
 
 def protocols_are_saved_and_read(make: Make) -> None:
@@ -454,8 +576,7 @@ def _require_count(protocol: LocalProtocol, name: str, tables: TableSet, n: int)
 PROTOCOL_CHECKS: tuple[Callable[[Make], None], ...] = (
     contract_is_satisfied,
     mechanisms_are_those_of_the_reports,
-    statement_is_that_of_everything_sent,
-    statement_of_a_table_is_that_of_what_it_counts,
+    statements_are_those_of_what_is_sent,
     public_columns_do_not_depend_on_the_record,
     order_of_the_respondents_does_not_show,
     tables_know_their_noise,
@@ -512,11 +633,3 @@ def _reports(tables: TableSet) -> list[Any]:
 
 def _same(one: TableSet, other: TableSet) -> bool:
     return one.to_json() == other.to_json()
-
-
-def _require_refusal(protocol: LocalProtocol, what: str, rows: Any) -> None:
-    try:
-        protocol.tables(rows)
-    except ReportError:
-        return
-    require(False, f"{protocol!r}: counts {what}")

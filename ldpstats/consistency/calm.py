@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations
 from typing import Literal, TypeAlias
 
 import numpy as np
-import pandas as pd
 
 from ldpstats.answers.domain import Domain
 from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms import best_name, mechanism
-from ldpstats.numbers.arrays import FloatArray, IntArray, at_least, positive_epsilon, real_number
-from ldpstats.presentation import Result, Summary, summary_of_figures
+from ldpstats.numbers.arrays import IntArray, at_least, positive_epsilon, real_number
 from ldpstats.protocols import SampledGroups
-from ldpstats.protocols.groups import Group, checked_domain, groups_of, label
-from ldpstats.protocols.summary import named
-from ldpstats.saving.hints import Amount, Share
+from ldpstats.protocols.groups import Group, checked_domain, groups_of
 from ldpstats.views import views
 
 Cover: TypeAlias = Literal["pairs", "triples"]
@@ -62,38 +58,22 @@ def covering_groups(domain: Domain, size: int, cover: Cover = "pairs") -> tuple[
     return tuple(found)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class CalmDesign(Result):
+@dataclass(frozen=True, slots=True, eq=False)
+class CalmDesign:
     """Views to collect, and the expected errors of tables of k attributes that are put together from their reports.
 
     All figures are means over all sets of k attributes.
     """
 
-    _in_dict = (
-        "views k=release.k n=release.n epsilon=release.epsilon mechanism=release.mechanism noise_error "
-        "sampling_error left_open covered threshold considered=to_frame"
-    )
-
     release: DesignProblem
-    views: tuple[Group, ...] = field(repr=False)  # each respondent reports one of them
+    views: tuple[Group, ...]  # each respondent reports one of them
     made: str  # how the views were found
-    noise_error: Amount  # expected squared error of a table, summed over its cells, by randomization
-    sampling_error: Amount  # the same, as each view has a sample of the respondents
+    noise_error: float  # expected squared error of a table, summed over its cells, by randomization
+    sampling_error: float  # the same, as each view has a sample of the respondents
     # share of a table's degrees of freedom that no view tells: the reconstruction error depends on the population
-    left_open: Share
-    covered: Share  # share of the tables that lie in a view
-    threshold: Amount = math.nan  # of noise and sampling error together
-    considered: tuple[CalmDesign, ...] = field(default=(), repr=False)  # the designs to choose from
-
-    @property
-    def size(self) -> int:
-        """The most attributes of a view (the paper's l)."""
-        return max(map(len, self.views))
-
-    @property
-    def number(self) -> int:
-        """Number of views (the paper's m)."""
-        return len(self.views)
+    left_open: float
+    covered: float  # share of the tables that lie in a view
+    considered: tuple[CalmDesign, ...] = ()  # the designs to choose from
 
     @property
     def error(self) -> float:
@@ -104,68 +84,6 @@ class CalmDesign(Result):
         """Protocol in which every respondent reports one of the views at full ε."""
         asked = self.release
         return SampledGroups(asked.domain, epsilon=asked.epsilon, mechanism=asked.mechanism, groups=self.views)
-
-    @property
-    def _shown(self) -> tuple[CalmDesign, ...]:
-        return self.considered or (self,)
-
-    def to_frame(self) -> pd.DataFrame:
-        """Data frame with a row per design that was considered, and which one was chosen."""
-        rows = [
-            {
-                "made": one.made,
-                "size": one.size,
-                "number": one.number,
-                "noise error": one.noise_error,
-                "sampling error": one.sampling_error,
-                "left open": one.left_open,
-                "covered": one.covered,
-                "chosen": one.views == self.views,
-            }
-            for one in self._shown
-        ]
-        return pd.DataFrame(rows)
-
-    @property
-    def headline(self) -> str:
-        """Number of views, and the error to be expected."""
-        return (
-            f"{self.number} views of up to {self.size} attributes ({self.made}): expected squared error of a table of "
-            f"{self.release.k} attributes {self.error:.2g} ({self.noise_error:.2g} noise, {self.sampling_error:.2g} "
-            f"sampling); {self.left_open:.1%} of its degrees of freedom are left to reconstruction"
-        )
-
-    def summary(self) -> Summary:
-        """Table of the designs that were considered, and why these views were chosen."""
-        asked, number = self.release, f"{self.number:,} {'view' if self.number == 1 else 'views'}"
-        figures = [
-            [f"{one.noise_error:.3g}", f"{one.sampling_error:.3g}", _percent(one.left_open), _percent(one.covered)]
-            for one in self._shown
-        ]
-        rows = [
-            [one.made, f"{one.size}", f"{one.number:,}", *own, "yes" if one.views == self.views else ""]
-            for one, own in zip(self._shown, figures, strict=True)
-        ]
-        headers = ["views", "size", "number", "noise error", "sampling error", "left open", "covered", "chosen"]
-        title = f"Views for tables of {asked.k} out of {len(asked.domain)} attributes: {number} of up to {self.size}"
-        what = (
-            "Errors are expected sums of squares over the cells of a table, if all cells are equally frequent; left "
-            "open is what no view tells, and reconstruction must assume; covered are the tables that stand in a view."
-        )
-        within = self.error <= self.threshold
-        reason = "of those within it they leave least open" if within else "none is within it, and theirs is the least"
-        why = f"Why these: the noise and sampling error was to be {self.threshold:.2g} at most; {reason}."
-        sentences = [
-            f"Each of {asked.n:,} respondents reports one view at epsilon = {asked.epsilon:g} for her whole record.",
-            what,
-            *([] if math.isnan(self.threshold) else [why]),
-            f"The views: {named(map(label, self.views))}.",
-        ]
-        return summary_of_figures(title, headers, rows, sentences)
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
 
 
 def calm_views(
@@ -218,7 +136,7 @@ def calm_views(
     best = min(
         within or considered, key=lambda one: (one.left_open, one.error) if within else (one.error, one.left_open)
     )
-    return replace(best, threshold=most, considered=considered)
+    return replace(best, considered=considered)
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,74 +164,59 @@ class DesignProblem:
 
     def candidates(self) -> Iterator[tuple[str, tuple[Group, ...]]]:
         """Yield different sets of views that are small enough, each with the way it was made."""
-        d, met = len(self.domain), set[frozenset[Group]]()
-        every = [("all groups", groups_of(self.domain, k=self.k))] if math.comb(d, self.k) <= self._most else []
-        for made, found in [*self._covers("pairs"), *self._covers("triples"), *every]:
-            if len(found) <= self._most and frozenset(found) not in met:
-                met.add(frozenset(found))
-                yield made, found
+        d, most, met = len(self.domain), min(self.n, _MOST_VIEWS), set[frozenset[Group]]()
+        covers = (("pairs covered", self._covers("pairs", most)), ("triples covered", self._covers("triples", most)))
+        every = [groups_of(self.domain, k=self.k)] if math.comb(d, self.k) <= most else []
+        for made, sets in (*covers, ("all groups", every)):
+            for found in sets:
+                if len(found) <= most and frozenset(found) not in met:
+                    met.add(frozenset(found))
+                    yield made, found
         if not met:
             raise LdpstatsError(f"n = {self.n} for views of {d} attributes", "more respondents than views")
 
-    @property
-    def _most(self) -> int:
-        return min(self.n, _MOST_VIEWS)
-
-    def _covers(self, cover: Cover) -> Iterator[tuple[str, tuple[Group, ...]]]:
+    def _covers(self, cover: Cover, most: int) -> Iterator[tuple[Group, ...]]:
         held = _HELD[cover]
         for size in range(held, len(self.domain) + 1 if held <= self.k else 0):
-            if math.comb(len(self.domain), held) > self._most * math.comb(size, held):
+            if math.comb(len(self.domain), held) > most * math.comb(size, held):
                 continue
             found = covering_groups(self.domain, size, cover)
             if size > held and max(map(self.domain.size, found)) > _LARGEST_VIEW:
                 return
-            yield f"{cover} covered", found
+            yield found
 
     def designed(self, made: str, groups: tuple[Group, ...]) -> CalmDesign:
-        """Work out the errors that are to be expected of these views."""
-        precision = _InteractionVariances.by(self, groups)
-        sizes, targets = np.array(self.domain.shape), _subsets(np.arange(len(self.domain)), self.k)
-        cells = sizes[targets].prod(axis=1)
-        error, sampling, unknown = np.zeros((3, len(targets)))
-        for order in range(1, self.k + 1):
-            for part in _subsets(np.arange(self.k), order):
-                freedom, place = (sizes[targets[:, part]] - 1).prod(axis=1), _rank(targets[:, part])
-                error += freedom / cells * precision.variance[order][place]
-                sampling += freedom / cells * precision.sampling[order][place]
-                unknown += freedom * (precision.variance[order][place] == 0)
-        whole = precision.variance[self.k][_rank(targets)] > 0
-        left_open = unknown / (cells - 1)
-        noise_error, sampling_error = float((error - sampling).mean()), float(sampling.mean())
-        return CalmDesign(self, groups, made, noise_error, sampling_error, float(left_open.mean()), float(whole.mean()))
+        """Work out the errors that are to be expected of these views, pooled by their precision as least squares does.
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _InteractionVariances:
-    """Variance per degree of freedom of every interaction of up to k attributes, as all views together tell it.
-
-    It is zero where no view holds the set, and in the unit of a table's total squared error; an array for every order,
-    in the order of `_rank`.
-    """
-
-    variance: list[FloatArray]
-    sampling: list[FloatArray]
-
-    @classmethod
-    def by(cls, release: DesignProblem, groups: tuple[Group, ...]) -> _InteractionVariances:
-        """Pool the views by their precision, as least squares does."""
-        domain, orders = release.domain, range(release.k + 1)
+        What all views together tell of every interaction of up to k attributes is an array for every order, in the
+        order of `_rank`, in the unit of a table's total squared error and per degree of freedom.
+        """
+        domain, orders = self.domain, range(self.k + 1)
         precision = [np.zeros(math.comb(len(domain), order)) for order in orders]
         sampled = [np.zeros_like(one) for one in precision]
         for group in groups:
-            total = _total_variance(release.mechanism, domain.size(group), release.epsilon)
-            weight = release.n / len(groups) / total
+            total = _total_variance(self.mechanism, domain.size(group), self.epsilon)
+            weight = self.n / len(groups) / total
             members = np.sort([domain.names.index(name) for name in group])
             for order in orders[1 : len(group) + 1]:
                 place = _rank(_subsets(members, order))
                 precision[order][place] += weight
                 sampled[order][place] += weight / total
-        inverse = [np.divide(1, one, out=np.zeros_like(one), where=one > 0) for one in precision]
-        return cls(inverse, [part * one**2 for part, one in zip(sampled, inverse, strict=True)])
+        # zero where no view holds the set
+        variances = [np.divide(1, one, out=np.zeros_like(one), where=one > 0) for one in precision]
+        sizes, targets = np.array(domain.shape), _subsets(np.arange(len(domain)), self.k)
+        cells = sizes[targets].prod(axis=1)
+        error, sampling, unknown = np.zeros((3, len(targets)))
+        for order in orders[1:]:
+            for part in _subsets(np.arange(self.k), order):
+                freedom, place = (sizes[targets[:, part]] - 1).prod(axis=1), _rank(targets[:, part])
+                variance = variances[order][place]
+                error += freedom / cells * variance
+                sampling += freedom / cells * (sampled[order][place] * variance**2)
+                unknown += freedom * (variance == 0)
+        noise_error, sampling_error = float((error - sampling).mean()), float(sampling.mean())
+        left_open, held = float((unknown / (cells - 1)).mean()), precision[self.k][_rank(targets)] > 0
+        return CalmDesign(self, groups, made, noise_error, sampling_error, left_open, covered=float(held.mean()))
 
 
 @lru_cache(maxsize=4096)

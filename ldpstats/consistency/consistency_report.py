@@ -12,35 +12,23 @@ import pandas as pd
 
 from ldpstats.answers.columns import refuse_other_columns
 from ldpstats.answers.domain import Domain
-from ldpstats.consistency.agreement import shared_quantities
-from ldpstats.consistency.agreement_test import agreement_of, independent
+from ldpstats.consistency.agreement import agreement_of, independent, shared_quantities
 from ldpstats.consistency.marginals import Attributes, Marginal, marginals_of, stacked
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation import ASSUMED, pvalue_in_words
 from ldpstats.identification.bounds import LEVEL
 from ldpstats.noise import simulation
 from ldpstats.numbers.arrays import FloatArray, at_least, real_array
-from ldpstats.pictures.intervals import BeforeAfter
+from ldpstats.pictures.intervals import Intervals
 from ldpstats.presentation import Result, Summary, panel_of_facts, panel_of_figures
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.saving.hints import Amount, Count, Share
+from ldpstats.saving.registered import Amount, Count, Share
 from ldpstats.tables import Consistent, Table, TableSet, checked_table_set
 from ldpstats.tables.shared import as_reported
 
-_OF_TABLES = (
-    "table",
-    "n",
-    "cells",
-    "apart",
-    "apart_after",
-    "negative",
-    "negative_mass",
-    "negative_after",
-    "negative_mass_after",
-    "moved",
-    "moved_std_err",
-)
-_OF_MARGINS = ("attribute", "category", "table", "before", "std_err", "after")
+_NEGATIVE = ("negative", "negative_mass", "negative_after", "negative_mass_after")
+_OF_TABLES = ["table", "n", "cells", "apart", "apart_after", *_NEGATIVE, "moved", "moved_std_err"]
+_OF_MARGINS = ["attribute", "category", "table", "before", "std_err", "after"]
 _SHOWN = 20
 _DRAWN = 30
 _ROUNDED = 1e-9
@@ -91,12 +79,12 @@ def consistency_report(tables: TableSet, before: TableSet | None = None) -> Cons
     after = [table for table in checked_table_set(tables) if table.n]
     marginals = marginals_of(_before(after, before))
     agreement, joint = agreement_of(marginals, shared_quantities(marginals)), stacked(marginals)
-    told, names = list(_told(marginals, after, tables.domain)), [_name(one.attributes) for one in marginals]
-    apart = _Apart.of(told, names, alone=independent(joint))
+    told, names = list(_told(marginals, after, tables.domain)), [" × ".join(one.attributes) for one in marginals]
+    *apart, furthest = _apart(told, names, alone=independent(joint))
     return ConsistencyReport(
-        pd.DataFrame(_rows(marginals, after, apart), columns=list(_OF_TABLES)),
-        pd.DataFrame(_margins(names, told), columns=list(_OF_MARGINS)),
-        furthest=apart.furthest,
+        pd.DataFrame([_row(*one) for one in zip(names, marginals, after, *apart, strict=True)], columns=_OF_TABLES),
+        pd.DataFrame(_margins(names, told), columns=_OF_MARGINS),
+        furthest=furthest,
         statistic=agreement and agreement.statistic,
         df=agreement.df if agreement else 0,
         pvalue=agreement and agreement.pvalue,
@@ -192,7 +180,10 @@ class ConsistencyReport(Result):
     def summary(self) -> Summary:
         """Return what disagreed and what was moved, the tables that were moved the most, and what it rests on."""
         moved = self.tables.sort_values("moved", ascending=False, kind="stable").head(_SHOWN)
-        rows = [_line(row) for row in moved.itertuples()]
+        rows = []
+        for row in moved.itertuples():
+            figures = [f"{row.apart:.2f}", str(row.negative), f"{row.moved:.4f}", f"{row.moved_std_err:.2f}"]
+            rows.append([str(row.table), f"{row.n:,}", *figures])
         more = len(self.tables) - _SHOWN
         title = f"Moved the most; to_frame() has {more} more" if more > 0 else "Tables, those moved the most first"
         return Summary(
@@ -238,7 +229,7 @@ class ConsistencyReport(Result):
         yield ASSUMED
         yield from self.warning
 
-    def picture(self) -> BeforeAfter:
+    def picture(self) -> Intervals:
         """Return what tables said of the proportion of each category before, and what all say after.
 
         Of more than 30 categories those are drawn about which tables were the furthest apart.
@@ -249,13 +240,18 @@ class ConsistencyReport(Result):
         names = [spread.index[place] for place in drawn]
         groups = [lines.get_group(name) for name in names]
         some = f"the {_DRAWN} of {len(spread)} categories about which tables were the furthest apart"
-        return BeforeAfter(
+        nothing = (np.nan,) * len(names)
+        return Intervals(
             f"Consistency of {len(self.tables)} tables{simulation(self.simulated, self.n)}",
             (*([some] if len(spread) > _DRAWN else []), *self.warning),
             tuple(f"{attribute}: {category}" for attribute, category in names),
-            tuple(tuple(group["before"]) for group in groups),
             tuple(float(group["after"].mean()) for group in groups),
+            nothing,
+            nothing,
             "proportion, by each table that tells it",
+            others=tuple(tuple(group["before"]) for group in groups),
+            kind="reported",
+            words=("before", "after"),
         )
 
 
@@ -291,32 +287,25 @@ def _told(marginals: Sequence[Marginal], after: Sequence[Table], domain: Domain)
             )
 
 
-class _Apart(NamedTuple):
-    """How far every table is apart from another one, and which two are the furthest."""
+def _apart(told: Sequence[_Told], names: Sequence[str], *, alone: bool) -> tuple[FloatArray, FloatArray, str]:
+    """Compare all tables about the same attributes; tables that stand `alone` have independent errors.
 
-    before: FloatArray
-    after: FloatArray
-    furthest: str
-
-    @classmethod
-    def of(cls, told: Sequence[_Told], names: Sequence[str], *, alone: bool) -> _Apart:
-        """Compare all tables about the same attributes; tables that stand `alone` have independent errors."""
-        before, after, furthest, most = np.zeros(len(names)), np.zeros(len(names)), "", -1.0
-        for one in (one for one in told if len(one.places) > 1):
-            errors = one.std_err[:, None], one.std_err
-            # the standard error of a difference is at most the sum of both
-            both = np.hypot(*errors) if alone else np.add(*errors)
-            differences = np.abs(one.before[:, None] - one.before)
-            gaps = np.divide(differences, both, out=np.zeros_like(both), where=both > 0).max(axis=2)
-            np.maximum.at(before, one.places, gaps.max(axis=1))
-            np.maximum.at(after, one.places, np.abs(one.after[:, None] - one.after).max(axis=(1, 2)))
-            if gaps.max() > most:
-                most = float(gaps.max())
-                first, second = np.unravel_index(gaps.argmax(), gaps.shape)
-                furthest = (
-                    f"{names[one.places[first]]} and {names[one.places[second]]} about {' and '.join(one.attributes)}"
-                )
-        return cls(before, after, furthest)
+    How far every table is apart from another one, before and after, and which two are the furthest.
+    """
+    before, after, furthest, most = np.zeros(len(names)), np.zeros(len(names)), "", -1.0
+    for one in (one for one in told if len(one.places) > 1):
+        errors = one.std_err[:, None], one.std_err
+        # the standard error of a difference is at most the sum of both
+        both = np.hypot(*errors) if alone else np.add(*errors)
+        differences = np.abs(one.before[:, None] - one.before)
+        gaps = np.divide(differences, both, out=np.zeros_like(both), where=both > 0).max(axis=2)
+        np.maximum.at(before, one.places, gaps.max(axis=1))
+        np.maximum.at(after, one.places, np.abs(one.after[:, None] - one.after).max(axis=(1, 2)))
+        if gaps.max() > most:
+            most = float(gaps.max())
+            first, second = (names[one.places[place]] for place in np.unravel_index(gaps.argmax(), gaps.shape))
+            furthest = f"{first} and {second} about {' and '.join(one.attributes)}"
+    return before, after, furthest
 
 
 def _before(after: Sequence[Table], before: TableSet | None) -> list[Table]:
@@ -341,25 +330,14 @@ def _before(after: Sequence[Table], before: TableSet | None) -> list[Table]:
     return list(map(as_reported, found))
 
 
-def _rows(marginals: Sequence[Marginal], after: Sequence[Table], apart: _Apart) -> Iterator[tuple[Any, ...]]:
-    for place, (one, table) in enumerate(zip(marginals, after, strict=True)):
-        old, new = one.estimate, table.cells.estimate
-        spread = np.sqrt(np.maximum(np.diagonal(one.covariance), 0))
-        steps = np.divide(np.abs(new - old), spread, out=np.zeros_like(spread), where=spread > 0)
-        below, still = old[old < -_ROUNDED], new[new < -_ROUNDED]
-        yield (
-            _name(table.attributes),
-            one.n,
-            old.size,
-            float(apart.before[place]),
-            float(apart.after[place]),
-            below.size,
-            float(below.sum()),
-            still.size,
-            float(still.sum()),
-            float(np.abs(new - old).sum() / 2),
-            float(steps.max()),
-        )
+def _row(name: str, one: Marginal, table: Table, apart: float, apart_after: float) -> tuple[Any, ...]:
+    old, new = one.estimate, table.cells.estimate
+    moved, spread = np.abs(new - old), np.sqrt(np.maximum(np.diagonal(one.covariance), 0))
+    steps = np.divide(moved, spread, out=np.zeros_like(spread), where=spread > 0)
+    below, still = old[old < -_ROUNDED], new[new < -_ROUNDED]
+    negative = below.size, float(below.sum()), still.size, float(still.sum())
+    apart_and_moved = float(apart), float(apart_after), *negative, float(moved.sum() / 2), float(steps.max())
+    return name, one.n, old.size, *apart_and_moved
 
 
 def _margins(names: Sequence[str], told: Sequence[_Told]) -> Iterator[tuple[Any, ...]]:
@@ -368,15 +346,6 @@ def _margins(names: Sequence[str], told: Sequence[_Told]) -> Iterator[tuple[Any,
             for row, place in enumerate(one.places):
                 figures = (float(values[row, cell]) for values in (one.before, one.std_err, one.after))
                 yield (*one.attributes, category, names[place], *figures)
-
-
-def _line(row: Any) -> list[str]:
-    far = [f"{row.apart:.2f}", str(row.negative), f"{row.moved:.4f}", f"{row.moved_std_err:.2f}"]
-    return [row.table, f"{row.n:,}", *far]
-
-
-def _name(attributes: Attributes) -> str:
-    return " × ".join(attributes)
 
 
 def _rounded(value: float) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
 from typing import ClassVar
@@ -12,19 +11,18 @@ import numpy as np
 
 from ldpstats.answers.domain import Domain
 from ldpstats.answers.questions import Question
-from ldpstats.consistency.agreeing_programs import nearest_agreeing
-from ldpstats.consistency.agreement import AgreeingFit, SharedQuantities, shared_quantities
-from ldpstats.consistency.marginals import Marginal, marginals_of
-from ldpstats.consistency.violation import GAMMA, Violation, absolute_share
+from ldpstats.consistency.agreement import AgreeingFit, nearest_agreeing, shared_quantities
+from ldpstats.consistency.least_violation import GAMMA, Violation, absolute_share
+from ldpstats.consistency.marginals import marginals_of
 from ldpstats.errors import NotIdentifiedError, one_line
 from ldpstats.estimation import Estimate, Measured, unbiased
 from ldpstats.estimation.blocks import Block
 from ldpstats.estimation.estimate import among_proportions
 from ldpstats.estimation.simplex import nearest_proper
 from ldpstats.numbers.arrays import FloatArray, IntArray, unweighted
-from ldpstats.saving.hints import Count
-from ldpstats.tables import Consistent, Figures, Table, TableSet, checked_table_set
-from ldpstats.tables.parts import Parts
+from ldpstats.saving.registered import Count
+from ldpstats.tables import Consistent, Figures, TableSet, checked_table_set
+from ldpstats.tables.respondents import Parts
 
 _WORDS = (
     "Made consistent with the other tables of its set ({}): proper proportions, which are biased near zero. Standard "
@@ -132,58 +130,37 @@ def make_consistent(tables: TableSet, method: Violation = "l2", *, gamma: float 
     shared = shared_quantities(marginals)
     fit = AgreeingFit(marginals, shared)
     linear = fit.tables([one.estimate for one in marginals])
-    words = " ".join([_WORDS.format(method), *([f"There, {fit.bound}."] if fit.bound else [])])
+    words = " ".join([_WORDS.format(method), *([f"There, {fit.stacked.bound}."] if fit.stacked.bound else [])])
     provenance = Consistent(method, words, tuple(one.attributes for one in marginals))
-    respondents = Parts.either(table.parts for table, own in zip(tables, shared, strict=True) if _shares(own))
-    fitted = zip(tables, marginals, shared, _nearest(marginals, shared, share), linear, fit.covariances(), strict=True)
+    # tables that have attributes in common with another are solved together, and the respondents of all count for each
+    sharing = [own.places.size > 1 for own in shared]
+    together = list(compress(marginals, sharing))
+    agreeing = iter(nearest_agreeing(together, list(compress(shared, sharing)), share) if together else [])
+    respondents = Parts.either(table.parts for table, shares in zip(tables, sharing, strict=True) if shares)
     made = []
-    for table, one, own, shown, before, covariance in fitted:
-        measured = Measured.of_cells(before, covariance, table.n, fit.bound)
-        parts = respondents if _shares(own) else table.parts
-        made.append(_derived(table, one.table, shown, measured, provenance, tables, parts))
+    fitted = zip(tables, marginals, sharing, linear, fit.covariances(), strict=True)
+    for table, one, shares, unbounded, covariance in fitted:
+        shown = next(agreeing) if shares else nearest_proper(one.estimate, one.precision, share)
+        blocks = tuple(block for block in one.table.blocks if block.n) if one.table else ()
+        asked = Counter[Question]()
+        for block in blocks:
+            asked[block.question] += block.n
+        df = max(1, min(asked.values(), default=table.n) - 1)
+        # every table has moved toward all others, so that their share of simulated reports is in each of them
+        cells = Estimate(unbounded, covariance, table.n, table.privacy, -(-table.n * tables.simulated // tables.n))
+        figures = Figures(
+            replace(cells, estimate=shown, limits=LimitsOfTheFit(cells, df, blocks)),
+            Measured.of_cells(unbounded, covariance, table.n, fit.stacked.bound),
+        )
+        made.append(
+            replace(
+                table,
+                blocks=(),
+                figures=figures,
+                method=f"consistent ({method})",
+                provenance=provenance,
+                sources=(one.table or table,),
+                parts=respondents if shares else table.parts,
+            )
+        )
     return tables.replaced(tables=made)
-
-
-def _nearest(marginals: Sequence[Marginal], shared: Sequence[SharedQuantities], gamma: float) -> list[FloatArray]:
-    """Solve the tables that share something together, and every other one by itself."""
-    shares = list(map(_shares, shared))
-    together = list(compress(marginals, shares))
-    agreeing = iter(nearest_agreeing(together, list(compress(shared, shares)), gamma) if together else [])
-    return [
-        next(agreeing) if sharing else nearest_proper(one.estimate, one.precision, gamma)
-        for one, sharing in zip(marginals, shares, strict=True)
-    ]
-
-
-def _shares(own: SharedQuantities) -> bool:
-    """Whether a table has attributes in common with another, so that the respondents of both count."""
-    return own.places.size > 1
-
-
-def _derived(
-    table: Table,
-    source: Table | None,
-    shown: FloatArray,
-    measured: Measured,
-    provenance: Consistent,
-    tables: TableSet,
-    parts: Parts,
-) -> Table:
-    # every table has moved toward all others, so that their share of simulated reports is in each of them
-    simulated = -(-table.n * tables.simulated // tables.n)
-    linear = Estimate(measured.estimate, measured.covariance, table.n, table.privacy, simulated)
-    blocks = tuple(block for block in source.blocks if block.n) if source else ()
-    asked = Counter[Question]()
-    for block in blocks:
-        asked[block.question] += block.n
-    df = max(1, min(asked.values(), default=table.n) - 1)
-    fitted = replace(linear, estimate=shown, limits=LimitsOfTheFit(linear, df, blocks))
-    return replace(
-        table,
-        blocks=(),
-        figures=Figures(fitted, measured),
-        method=f"consistent ({provenance.method})",
-        provenance=provenance,
-        sources=(source or table,),
-        parts=parts,
-    )

@@ -1,20 +1,39 @@
-"""Least violation of noisy marginals by one joint table (least squares, least absolute deviations), then least norm."""
+"""Least violation of noisy marginals by one joint table: least squares, least absolute deviations, or both."""
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from ldpstats.answers.domain import Domain
 from ldpstats.consistency.marginals import Marginal, overlapping
-from ldpstats.consistency.violation import absolute_share
-from ldpstats.errors import LdpstatsError
-from ldpstats.numbers.arrays import FloatArray
+from ldpstats.errors import LdpstatsError, one_line
+from ldpstats.numbers.arrays import FloatArray, real_number
+from ldpstats.presentation import progress
+from ldpstats.workers import each
+
+Violation: TypeAlias = Literal["l2", "l1", "elastic-net"]
+GAMMA = 0.5
+
+
+def absolute_share(method: object, gamma: object) -> float:
+    """Weight of absolute deviations in a violation; the squared ones have the rest."""
+    shares = {"l2": 0.0, "l1": 1.0, "elastic-net": GAMMA}
+    if not isinstance(method, str) or method not in shares:
+        raise LdpstatsError(f"method = {method!r}", one_line(list(shares)))
+    if not 0 <= (share := real_number(gamma)) <= 1:
+        raise LdpstatsError(f"gamma = {gamma!r}", "a number from 0 to 1")
+    if method == "elastic-net":
+        return share
+    if gamma != GAMMA:
+        raise LdpstatsError(f"gamma = {gamma!r} with method = {method!r}", "gamma with method = 'elastic-net' only")
+    return shares[method]
+
 
 # by how much a marginal may count as more precise than another: it then has its way, and solvers keep their digits
 _PRECISER = 100
@@ -43,9 +62,68 @@ def fitted_joint(
     The smallest norm spreads what no marginal tells, which invents interactions: where there is little noise, the
     table of maximum entropy with the same marginals (`proportionally_fitted`) is much nearer to the truth.
     """
+    from cvxpy import Variable
+    from cvxpy.atoms.norm1 import norm1
+    from cvxpy.atoms.sum_squares import sum_squares
+
     share = absolute_share(method, gamma)
     data = StandardizedResiduals.of(overlapping(marginals, target), target)
-    return _shortest(data, _least_violating(data, share), share)
+    table: Any = Variable(target.size(), nonneg=True)
+    # in units: all is multiplied by that of the residuals
+    missed = data.matrix @ table - data.observed
+    least = _proper(table, deviation(missed, share, data.unit), [], "HIGHS" if share == 1 else "CLARABEL")
+    reached = data.matrix @ least - data.observed
+    attained = np.abs(reached).sum()
+    # squares are strictly convex in the marginals: where they count, tables that are as near have the same marginals
+    as_near = missed == reached if share < 1 else norm1(missed) <= attained + _LOST * (1 + attained)
+    return _proper(table, sum_squares(table), [as_near], "CLARABEL")
+
+
+def _proper(table: Any, objective: Any, constraints: list[Any], solver: str) -> FloatArray:
+    """Minimize over the proper tables."""
+
+    def failed(_why: str) -> LdpstatsError:
+        return LdpstatsError(
+            f"marginals whose joint table {solver} cannot find",
+            "marginals of which none is a hundred times as precise as another",
+            "method = 'l2' is the easiest to solve.",
+        )
+
+    value = minimized(table, objective, [table.sum() == 1, *constraints], failed, solver=solver)
+    found: FloatArray = np.maximum(value, 0)
+    return np.asarray(found / found.sum())
+
+
+def deviation(residuals: Any, share: float, unit: float = 1.0) -> Any:
+    """The share of absolute values and the rest of squares of an expression of cvxpy, times the unit it is in."""
+    from cvxpy.atoms.norm1 import norm1
+    from cvxpy.atoms.sum_squares import sum_squares
+
+    parts = ((share, norm1), ((1 - share) / unit, sum_squares))
+    return sum(weight * size(residuals) for weight, size in parts if weight > 0)
+
+
+def minimized(
+    variable: Any, objective: Any, constraints: list[Any], failed: Callable[[str], LdpstatsError], **settings: Any
+) -> FloatArray:
+    """Solve a linear or quadratic programme with cvxpy; `failed` makes an error of why that is impossible.
+
+    That a solution may be inaccurate, in cvxpy's words, is to some digits less than asked for: still beyond what noise
+    lets anybody know.
+    """
+    from cvxpy import Minimize, Problem, SolverError
+
+    problem: Any = Problem(Minimize(objective), constraints)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Solution may be inaccurate")
+            problem.solve(**settings)
+    except SolverError as error:
+        raise failed(str(error)) from error
+    if variable.value is None:
+        raise failed(f"status {problem.status!r}")
+    value: FloatArray = variable.value
+    return value
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,62 +159,69 @@ class StandardizedResiduals:
         parts = [scale * one for scale, one in zip(self.scales, estimates, strict=True)]
         return np.concatenate(parts, axis=1)
 
-    def missed(self, table: Any) -> Any:
-        """Residuals times the unit: of an array of cells, or of a variable of cvxpy."""
-        return self.matrix @ table - self.observed
 
-    def variable(self) -> Any:
-        """Nonnegative variable of cvxpy for the cells."""
-        from cvxpy import Variable
-
-        return Variable(self.matrix.shape[1], nonneg=True)
-
-
-def _least_violating(data: StandardizedResiduals, share: float) -> FloatArray:
-    """A table with the least violation, given the share of absolute values in it."""
-    from cvxpy.atoms.norm1 import norm1
-    from cvxpy.atoms.sum_squares import sum_squares
-
-    table = data.variable()
-    violation: Any = 0
-    if share > 0:
-        violation += share * norm1(data.missed(table))
-    if share < 1:  # all is multiplied by the unit
-        violation += (1 - share) / data.unit * sum_squares(data.missed(table))
-    return _proper(table, violation, [], "HIGHS" if share == 1 else "CLARABEL")
+# the penalties of the method of multipliers, in units of one over the standard error of the most precise marginal:
+# where absolute values alone count, and else; and how far its steps go
+_FLAT, _CURVED, _RELAXED = 0.1, 3.0, 1.6
+# what the norm counts against absolute violations alone: so little that it decides only between equal ones
+_EVEN = 0.03
+# proportions have standard errors of a thousandth at least where anybody would draw them again
+_NEAR, _MOST_STEPS, _BETWEEN_LOOKS = 1e-6, 3000, 50
+# the weight of the norm against violations by squares, where these leave it open, and that of the total
+_NORM, _TOTAL = 1e-7, 1e3
 
 
-def _shortest(data: StandardizedResiduals, least: FloatArray, share: float) -> FloatArray:
-    """The table of the smallest norm among those that violate the marginals no more than this one.
+def shortest_refits(marginals: Sequence[Marginal], estimates: Sequence[FloatArray], target: Domain) -> FloatArray:
+    """For every row of the estimates, the table of least squares with the smallest norm: see `fitted_joint`.
 
-    Squares are strictly convex in the marginals: where they count, these are the tables with the same marginals.
+    The norm counts for so little that it decides only what squares leave open; one problem of nonnegative least squares
+    does both.
     """
-    from cvxpy.atoms.norm1 import norm1
-    from cvxpy.atoms.sum_squares import sum_squares
+    from scipy.optimize import nnls
 
-    table, attained = data.variable(), np.abs(data.missed(least)).sum()
-    as_near = (
-        data.missed(table) == data.missed(least)
-        if share < 1
-        else norm1(data.missed(table)) <= attained + _LOST * (1 + attained)
-    )
-    return _proper(table, sum_squares(table), [as_near], "CLARABEL")
+    data, cells = StandardizedResiduals.of(marginals, target), target.size()
+    rotation, triangle = np.linalg.qr(data.matrix.toarray())
+    observed = data.scaled(estimates) @ rotation
+    matrix = np.vstack([triangle, np.full(cells, _TOTAL), math.sqrt(_NORM) * np.eye(cells)])
+    ends = np.concatenate([[_TOTAL], np.zeros(cells)])
+    found = np.array(each(lambda one: nnls(matrix, np.concatenate([one, ends]))[0], observed, "fitting again", "set"))
+    shares: FloatArray = found / found.sum(axis=1, keepdims=True)
+    return shares
 
 
-def _proper(table: Any, objective: Any, constraints: list[Any], solver: str) -> FloatArray:
-    """Minimize over the proper tables."""
-    from cvxpy import Minimize, Problem, SolverError
+def least_violating_refits(
+    marginals: Sequence[Marginal],
+    estimates: Sequence[FloatArray],
+    target: Domain,
+    share: float,
+    start: FloatArray,
+) -> FloatArray:
+    """For every row of the estimates, a table of least violation with this share of absolute values.
 
-    problem: Any = Problem(Minimize(objective), [table.sum() == 1, *constraints])
-    with warnings.catch_warnings(), suppress(SolverError):
-        # "inaccurate" is to four digits instead of eight: still beyond what noisy marginals tell
-        warnings.filterwarnings("ignore", "Solution may be inaccurate")
-        problem.solve(solver=solver)
-    if table.value is None:
-        raise LdpstatsError(
-            f"marginals whose joint table {solver} cannot find",
-            "marginals of which none is a hundred times as precise as another",
-            "method = 'l2' is the easiest to solve.",
-        )
-    found: FloatArray = np.maximum(table.value, 0)
-    return np.asarray(found / found.sum())
+    By the alternating direction method of multipliers (Boyd et al. 2011), from one table for all: residuals r and
+    nonnegative cells z are copies of what the table x gives, and all sets share one factorization.
+    """
+    data = StandardizedResiduals.of(marginals, target)
+    matrix, observed = data.matrix.toarray(), data.scaled(estimates)
+    penalty, even = (_FLAT / data.unit, _EVEN) if share == 1 else (_CURVED / data.unit, 0.0)
+    inverse = np.linalg.inv(matrix.T @ matrix + (1 + 2 * even / penalty) * np.eye(matrix.shape[1]))
+    weight = inverse.sum(axis=0) / inverse.sum()
+    z = np.tile(start, (len(observed), 1))
+    r, u, v = z @ matrix.T - observed, np.zeros_like(observed), np.zeros_like(z)
+    for step in progress(range(1, _MOST_STEPS + 1), "fitting again", unit="step"):
+        x = ((observed + r - u) @ matrix + z - v) @ inverse
+        x = x - (x.sum(axis=1, keepdims=True) - 1) * weight
+        before, missed = z, x @ matrix.T - observed
+        off, kept = _RELAXED * missed + (1 - _RELAXED) * r, _RELAXED * x + (1 - _RELAXED) * z
+        r = _nearer(off + u, share / penalty, 2 * (1 - share) / data.unit / penalty)
+        z = np.maximum(kept + v, 0)
+        u, v = u + off - r, v + kept - z
+        if step % _BETWEEN_LOOKS == 0 and max(np.abs(z - before).max(), np.abs(x - z).max()) < _NEAR:
+            break
+    shares: FloatArray = z / z.sum(axis=1, keepdims=True)
+    return shares
+
+
+def _nearer(residuals: FloatArray, threshold: float, curvature: float) -> FloatArray:
+    """Proximal step: residuals that balance their violation against their distance from these (soft threshold)."""
+    return np.sign(residuals) * np.maximum(np.abs(residuals) - threshold, 0) / (1 + curvature)

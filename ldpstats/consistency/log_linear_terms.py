@@ -53,6 +53,11 @@ class LogLinearTerms:
         cells = _grid(group, tuple(self.tree.sizes), self.tree.sizes)[1:]
         return np.array([known[levels.tobytes()] for levels in cells])
 
+    def cells_at(self, means: FloatArray, group: Attributes) -> FloatArray:
+        """Cells of a group's table, the terms having these means; they may be negative."""
+        constant, slopes = cells_from_means(self.tree.shape(group))
+        return constant + slopes @ means[self.places(group)]
+
     def potentials(self, weights: FloatArray) -> list[FloatArray]:
         """Weighted sum of the terms, as a table per clique."""
         tables = []

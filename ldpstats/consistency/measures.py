@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from ldpstats.errors import LdpstatsError
 from ldpstats.numbers.arrays import FloatArray, as_array
-from ldpstats.tables import Table, checked_table
+from ldpstats.tables import Table
 
 Distribution: TypeAlias = Table | ArrayLike
 
@@ -63,11 +63,6 @@ def chi_squared(one: Distribution, other: Distribution) -> float:
     return float((np.square(p - q)[shared] / (p + q)[shared]).sum())
 
 
-def expected_squared_error(table: Table) -> float:
-    """Trace of a table's covariance: of an unbiased estimate, the mean of the squared `l2`."""
-    return float(np.trace(checked_table(table).covariance))
-
-
 def compare(estimate: Distribution, truth: Distribution) -> pd.Series[float]:
     """All distances of a proper estimate from the truth, and of a table also the expected squared error."""
     measured = {
@@ -78,7 +73,8 @@ def compare(estimate: Distribution, truth: Distribution) -> pd.Series[float]:
         "chi-squared": chi_squared(estimate, truth),
     }
     if isinstance(estimate, Table):
-        measured["expected squared error"] = expected_squared_error(estimate)
+        # of an unbiased estimate, the mean of the squared l2
+        measured["expected squared error"] = float(np.trace(estimate.covariance))
     return pd.Series(measured)
 
 
@@ -88,22 +84,16 @@ def _aligned(one: Distribution, other: Distribution) -> tuple[FloatArray, FloatA
         other = other.reordered(one.attributes)
         if other.domain != one.domain:
             raise LdpstatsError(f"tables of {one.domain!r} and {other.domain!r}", "tables with the same categories")
-    p, q = _cells(one), _cells(other)
+    p, q = (each.estimate if isinstance(each, Table) else as_array(each, "a distribution") for each in (one, other))
+    for cells in (p, q):
+        if cells.dtype.kind not in "iuf" or not np.all(np.isfinite(cells)):
+            raise LdpstatsError(
+                f"a distribution of dtype {cells.dtype} that does not consist of finite numbers",
+                "a table, or an array of finite numbers",
+            )
     if p.shape != q.shape or p.size == 0:
         raise LdpstatsError(f"distributions of shape {p.shape} and {q.shape}", "two of the same shape, with cells")
-    return p, q
-
-
-def _cells(distribution: Distribution) -> FloatArray:
-    if isinstance(distribution, Table):
-        return distribution.estimate
-    cells = as_array(distribution, "a distribution")
-    if cells.dtype.kind not in "iuf" or not np.all(np.isfinite(cells)):
-        raise LdpstatsError(
-            f"a distribution of dtype {cells.dtype} that does not consist of finite numbers",
-            "a table, or an array of finite numbers",
-        )
-    return cells.astype(float)
+    return p.astype(float), q.astype(float)
 
 
 def _proper(one: Distribution, other: Distribution) -> tuple[FloatArray, FloatArray]:

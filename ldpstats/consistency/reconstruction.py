@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from ldpstats.answers.domain import Domain
 from ldpstats.consistency.marginals import as_collected
@@ -17,7 +16,6 @@ from ldpstats.identification.identified import MOST_CONTRASTS, Identified
 from ldpstats.limits import LARGEST_JOINT
 from ldpstats.numbers.arrays import at_least, unweighted
 from ldpstats.numbers.randomness import Rng, generator
-from ldpstats.privacy import PrivacyStatement
 from ldpstats.tables import (
     Figures,
     JointReports,
@@ -28,7 +26,7 @@ from ldpstats.tables import (
     pooled_blocks,
     pooled_measured,
 )
-from ldpstats.tables.parts import Parts
+from ldpstats.tables.respondents import Parts
 from ldpstats.tables.shared import reports_once
 
 _POOLED = "The reports identify every cell: the pooled view of the set shows them without an assumption."
@@ -100,39 +98,24 @@ def reconstruct(
     cells = Estimate(found.proportions, covariance, n, tables.privacy, simulated, limits=found.limits)
     groups = found.groups or tuple(table.attributes for table in near)
     assumption = chosen.assumption(groups, found.joint or target.names)
-    provenance = Reconstructed(name, words, groups, assumption, chosen.refused or found.refused)
-    used = {name for table in near for name in table.attributes}
-    return _made(target, provenance, cells, tables.privacy, collected, used)
-
-
-def _made(
-    target: Domain,
-    provenance: Reconstructed,
-    cells: Estimate,
-    privacy: PrivacyStatement,
-    tables: Sequence[Table],
-    used: set[str],
-) -> Table:
-    """The table with what reports tell without an assumption; it assumes nothing if they tell all.
-
-    `used` are the attributes of the tables that the proportions were made of.
-    """
-    joint = joined(tables, target)
-    near = [table for table in tables if not set(table.attributes).isdisjoint(joint.names)]
-    about = [table for table in near if not set(table.attributes).isdisjoint(target.names)]
+    # what reports tell without an assumption; the table assumes nothing if they tell all
+    joint = joined(collected, target)
+    joining_it = [table for table in collected if not set(table.attributes).isdisjoint(joint.names)]
+    about = [table for table in joining_it if not set(table.attributes).isdisjoint(target.names)]
     blocks = pooled_blocks(about, target)
     measured = pooled_measured(about, target) if blocks is None and target.size() <= LARGEST_JOINT else None
-    provenance = replace(provenance, words=f"{provenance.words}{_contradiction(near, joint)}")
-    if provenance.assumption and any(set(target.names) <= set(block.question.about) for block in blocks or ()):
-        provenance = replace(provenance, words=f"{provenance.words} {_POOLED}")
-    behind = [table for table in tables if not used.union(joint.names).isdisjoint(table.attributes)]
+    words += _contradiction(joining_it, joint)
+    if assumption and any(set(target.names) <= set(block.question.about) for block in blocks or ()):
+        words += f" {_POOLED}"
+    used = {*joint.names, *(name for table in near for name in table.attributes)}
+    behind = [table for table in collected if not used.isdisjoint(table.attributes)]
     made = Table(
         target,
         blocks or (),
-        privacy,
-        method=f"reconstructed ({provenance.method})",
-        provenance=provenance,
-        figures=Figures(cells, measured, JointReports.of(near, joint)),
+        tables.privacy,
+        method=f"reconstructed ({name})",
+        provenance=Reconstructed(name, words, groups, assumption, chosen.refused or found.refused),
+        figures=Figures(cells, measured, JointReports.of(joining_it, joint)),
         parts=Parts.either(table.parts for table in behind),
         sources=tuple(behind),
     )

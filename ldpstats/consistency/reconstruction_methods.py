@@ -8,33 +8,134 @@ its covariance is that of marginals drawn again. So another method is a function
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldpstats.answers.domain import Domain
-from ldpstats.consistency.channels_em import joint_blocks, most_likely_even
-from ldpstats.consistency.least_violation import fitted_joint
-from ldpstats.consistency.marginals import Attributes, Marginal, within
+from ldpstats.consistency.least_violation import (
+    GAMMA,
+    absolute_share,
+    fitted_joint,
+    least_violating_refits,
+    shortest_refits,
+)
+from ldpstats.consistency.marginals import Attributes, Marginal, refuse_untold, within
 from ldpstats.consistency.maximum_entropy import weighed_together
 from ldpstats.consistency.profile_limits import ProfileLimits
-from ldpstats.consistency.redrawn import redrawn_estimates
-from ldpstats.consistency.refits import least_violating_refits, shortest_refits
 from ldpstats.consistency.relevant_marginals import relevant_marginals
 from ldpstats.consistency.shrinkage import shrunken_joint, shrunken_refits
-from ldpstats.consistency.violation import GAMMA, absolute_share
-from ldpstats.estimation import Limits
+from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
+from ldpstats.estimation import most_likely
 from ldpstats.estimation.blocks import Block
-from ldpstats.estimation.proportional_fitting import proportionally_fitted
+from ldpstats.estimation.estimate import Limits
+from ldpstats.estimation.likelihood import Fitted
+from ldpstats.estimation.simplex import nearest_proper, proportionally_fitted
+from ldpstats.estimation.unbiased_estimates import UnbiasedPooling
+from ldpstats.inference.engine.evidence import BlockEvidence
+from ldpstats.limits import LARGEST_JOINT
 from ldpstats.noise import Tally
 from ldpstats.numbers.arrays import FloatArray
-from ldpstats.tables import Table, pooled_blocks
+from ldpstats.tables import Table, pooled_blocks, pooled_measured
 from ldpstats.tables.provenance import Groups
+from ldpstats.tables.shared import overlapping
 from ldpstats.workers import each
+
+
+def redrawn_estimates(
+    tables: Sequence[Table], target: Domain, size: int, rng: np.random.Generator
+) -> tuple[list[FloatArray], str]:
+    """Draw so many sets like these tables (parametric bootstrap), with estimates added up to the target's attributes.
+
+    Tables that have respondents in common are drawn together, as normal estimates; the words say why their covariance
+    is an upper bound, if it is one.
+    """
+    kept = [tuple(name for name in target.names if name in table.attributes) for table in tables]
+    if overlapping(tables):
+        measured = pooled_measured(tables, target)
+        moved = rng.multivariate_normal(measured.estimate, measured.covariance, size=size, method="eigh")
+        return np.split(moved, np.cumsum([target.size(names) for names in kept])[:-1], axis=1), measured.bound
+    estimates: list[FloatArray] = []
+    for table, names in zip(tables, kept, strict=True):
+        drawn: FloatArray
+        if table.figures:
+            cells = table.figures.shown
+            drawn = rng.multivariate_normal(cells.estimate, cells.covariance, size=size, method="eigh")
+        else:
+            proper = nearest_proper(table.unbiased.estimate)
+            drawn = UnbiasedPooling(table.blocks).estimate([block.draw(proper, size, rng) for block in table.blocks])
+        estimates.append(drawn @ np.eye(target.size(names))[table.domain.onto(names)])
+    return estimates, ""
+
+
+def most_likely_even(blocks: Sequence[Block]) -> Fitted:
+    """Maximum likelihood by EM from blocks of one table: proper frequencies under which all reports are most likely.
+
+    EM goes through all channels at once: a step multiplies the frequency of a cell c by Σ o_y Q(y|c) / μ_y over the
+    outputs y of all blocks, o_y being their shares of the reports and μ_y their probabilities. It ends where no other
+    frequencies can have a log-likelihood per report that is higher by 1e-10, and warns if it has to end before.
+
+    Where tables tell nothing about an interaction, many frequencies are equally likely. Accelerated EM may end at any,
+    so that those of maximum entropy with the same answers to every question are taken: see `proportionally_fitted`.
+    Reports count as independent; where respondents are behind several tables, this is a composite likelihood.
+    """
+    fitted, n = most_likely(blocks), sum(block.n for block in blocks)
+    fitted.warn_unless_converged(n)
+    questions = {block.question: block.classes for block in blocks}
+    even = proportionally_fitted(fitted.frequencies, questions.values())
+    likelihood = float(BlockEvidence.observed(blocks).log_likelihood(even[None, :])[0])
+    gap = fitted.gap + (fitted.log_likelihood - likelihood) / n
+    return replace(fitted, frequencies=even, log_likelihood=likelihood, gap=gap)
+
+
+def joint_blocks(tables: Iterable[Table], domain: Domain, target: Iterable[str]) -> tuple[Domain, list[Block]]:
+    """Attributes of a table that holds the target, and the blocks of all tables that tell about it, as blocks of it.
+
+    A block about some attributes becomes one about the whole table, with a question that all cells answer alike which
+    agree in these attributes. Tables with further attributes are added up to the target where their noise allows that
+    (truth or fake); the others bring their further attributes into the common table.
+    """
+    wanted = domain.project(target).names
+    telling = [table for table in tables if table.n > 0 and not set(wanted).isdisjoint(table.attributes)]
+    refuse_untold(wanted, [table.attributes for table in telling])
+    for table in telling:
+        if not table.blocks or not all(block.noise.has_likelihood for block in table.blocks):
+            kind = "reports without a likelihood" if table.blocks else "no reports of its own"
+            raise LdpstatsError(
+                f"the table of {one_line(table.attributes)}, with {kind}",
+                "tables whose reports are one output of a channel each (randomized response, cohorts)",
+                "'l2', 'l1', 'elastic-net' and shrinkage need no more than estimates with covariances.",
+            )
+    further = [name for table in telling if not _added_up(table, wanted) for name in table.attributes]
+    common = domain.project(dict.fromkeys([*wanted, *further]))
+    if common.size() > LARGEST_JOINT:
+        raise LdpstatsError(
+            f"a joint table of {one_line(common.names)} with {common.size():,} cells",
+            f"at most {LARGEST_JOINT:,} cells",
+            "Ask for fewer attributes together, or leave out tables with other attributes that cannot be added up.",
+        )
+    once = pooled_blocks(telling, common)
+    if once is not None:
+        return common, list(once)
+    # different reports of the same respondents: a composite likelihood
+    blocks = [block for table in telling for block in _added_up(table, common.names)]
+    # RRBA has many blocks with few questions
+    about = {block.question: block.widened(common).question for block in {one.question: one for one in blocks}.values()}
+    return common, [replace(block, question=about[block.question]) for block in blocks]
+
+
+def _added_up(table: Table, attributes: Attributes) -> Sequence[Block]:
+    """Blocks of a table, added up to those of its attributes that are among these; none if that is impossible."""
+    try:
+        marginal = table.marginal(name for name in table.attributes if name in attributes)
+    except NotIdentifiedError:  # reports that cannot be added up, and whose table has no estimate either
+        return ()
+    # sums of supports have two moments and no likelihood
+    return marginal.blocks if all(block.noise.has_likelihood for block in marginal.blocks) else ()
+
 
 # generators that are written out
 _MOST_NAMED = 12
@@ -142,21 +243,17 @@ def from_marginals(
         def covariance(size: int, rng: np.random.Generator) -> tuple[FloatArray, str]:
             marginals = within([Marginal.of(table) for table in tables], target.names)
             estimates, bound = redrawn_estimates(tables, target, size, rng)
-            again = (
-                np.array([fit(_with_estimates(marginals, row), target) for row in zip(*estimates, strict=True)])
-                if refits is None
-                else refits(marginals, estimates, target, found)
-            )
+            if refits is None:
+                sets = (zip(marginals, row, strict=True) for row in zip(*estimates, strict=True))
+                again = np.array([fit([replace(one, estimate=own) for one, own in pairs], target) for pairs in sets])
+            else:
+                again = refits(marginals, estimates, target, found)
             upper = f", with an upper bound of their covariance ({bound})" if bound else ""
             return _covariance_of(again, f"each drawn at its own estimate{upper}")
 
         return Reconstruction(found, covariance)
 
     return fitted
-
-
-def _with_estimates(marginals: Sequence[Marginal], estimates: Sequence[FloatArray]) -> list[Marginal]:
-    return [replace(one, estimate=own) for one, own in zip(marginals, estimates, strict=True)]
 
 
 def _covariance_of(resamples: FloatArray, drawn: str) -> tuple[FloatArray, str]:
@@ -170,7 +267,8 @@ def maximum_entropy(tables: Sequence[Table], target: Domain) -> Reconstruction:
     limits = ProfileLimits.of(marginals, target.names)
     model = limits.profile.model
     note = "" if model.converged else " The fit did not converge."
-    note += f" Its covariance is an upper bound: {model.known.bound}." if model.known.bound else ""
+    bound = model.known.errors.bound
+    note += f" Its covariance is an upper bound: {bound}." if bound else ""
     return Reconstruction(
         model.marginal(target.names), lambda *_: (limits.profile.covariance, _DELTA_METHOD), note, limits=limits
     )
@@ -213,8 +311,13 @@ def most_likely_table(tables: Sequence[Table], target: Domain) -> Reconstruction
     sums = np.eye(target.size())[common.onto(target.names)]
 
     def covariance(size: int, rng: np.random.Generator) -> tuple[FloatArray, str]:
+        def fitted_again(tallies: Sequence[NDArray[np.int64]]) -> FloatArray:
+            counted = zip(blocks, tallies, strict=True)
+            again = [replace(one, tally=Tally(one.noise, counts, one.n, one.n)) for one, counts in counted]
+            return most_likely_even(again).frequencies
+
         drawn = [block.draw(cells, size, rng) for block in blocks]
-        refits = each(partial(_refit, blocks), zip(*drawn, strict=True), "fitting again", "set", size)
+        refits = each(fitted_again, zip(*drawn, strict=True), "fitting again", "set", size)
         return _covariance_of(np.array(refits) @ sums, "drawn from this one")
 
     several = "respondents stand behind several tables, whose reports the likelihood takes for those of different ones"
@@ -223,31 +326,21 @@ def most_likely_table(tables: Sequence[Table], target: Domain) -> Reconstruction
     return Reconstruction(cells @ sums, covariance, joint=common.names, groups=groups, refused=refused)
 
 
-def _refit(blocks: Sequence[Block], counts: Sequence[NDArray[np.int64]]) -> FloatArray:
-    return most_likely_even([_with_counts(*one) for one in zip(blocks, counts, strict=True)]).frequencies
-
-
-def _with_counts(block: Block, counts: NDArray[np.int64]) -> Block:
-    return replace(block, tally=Tally(block.noise, counts, block.n, block.n))
-
-
-def _most_even(tables: FloatArray, marginals: Sequence[Marginal], target: Domain) -> FloatArray:
-    """Proportions of maximum entropy that have the same marginals."""
-    kept = [tuple(name for name in target.names if name in one.attributes) for one in marginals]
-    return proportionally_fitted(tables, [target.onto(names) for names in kept])
-
-
 def _of_least_violation(violation: str) -> Callable[[Sequence[Table], Domain], Reconstruction]:
     """Reconstruction by the proportions of maximum entropy among those that violate the tables least."""
 
+    def most_even(tables: FloatArray, marginals: Sequence[Marginal], target: Domain) -> FloatArray:
+        kept = [tuple(name for name in target.names if name in one.attributes) for one in marginals]
+        return proportionally_fitted(tables, [target.onto(names) for names in kept])
+
     def fit(marginals: Sequence[Marginal], target: Domain) -> FloatArray:
-        return _most_even(fitted_joint(marginals, target, violation), marginals, target)
+        return most_even(fitted_joint(marginals, target, violation), marginals, target)
 
     def refits(
         marginals: Sequence[Marginal], estimates: Sequence[FloatArray], target: Domain, found: FloatArray
     ) -> FloatArray:
         short = least_violating_refits(marginals, estimates, target, absolute_share(violation, GAMMA), found)
-        return _most_even(short, marginals, target)
+        return most_even(short, marginals, target)
 
     return from_marginals(fit, refits)
 
@@ -267,7 +360,7 @@ RECONSTRUCTION_METHODS: dict[str, ReconstructionMethod] = {
     ),
     "shrinkage": ReconstructionMethod(
         from_marginals(
-            lambda marginals, target: shrunken_joint(marginals, target).frequencies,
+            shrunken_joint,
             lambda marginals, estimates, target, _found: shrunken_refits(marginals, estimates, target),
         ),
         "the proportions between independence and the tables whose estimated error is least (Mallows).",

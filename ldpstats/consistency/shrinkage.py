@@ -30,36 +30,23 @@ _MOST_NUMBERS = 1_000_000
 _FLAT = 1e-10
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ShrinkageFit:
-    """A table between independence and the data."""
-
-    frequencies: FloatArray  # positive, flat
-    discrepancy: float  # D(p) = Σ_t (M_t p − π̂_t)ᵀ C_t⁻ (M_t p − π̂_t)
-    df: float  # effective number of fitted parameters
-
-
-def shrunken_joint(marginals: Iterable[Marginal], target: Domain) -> ShrinkageFit:
-    """Find the table between independence and the data whose estimated error is least.
+def shrunken_joint(marginals: Iterable[Marginal], target: Domain) -> FloatArray:
+    """Find the positive, flat table between independence and the data whose estimated error is least.
 
     Independence q is the product of the one-way margins, each pooled from all marginals by inverse variances and made
-    proper. From there the minimizers p of ½ D(p) + λ KL(p ‖ q) lead to the data, as λ falls. Each of these problems is
-    convex; p is log-linear, q exp(Σ_t M_tᵀ θ_t), with no interaction that no marginal is about. Of them the one is
-    taken whose D + 2 df is least (Mallows 1973), an unbiased estimate, up to a constant, of the expected squared
-    distance between its marginals and the true ones, in standard errors. The df are those of the one-way margins, which
-    q takes from the data, and those of the ridge beyond them: tr K (K + λ)⁻¹ with K the spread of the whitened sums
-    that the margins do not explain.
+    proper. From there the minimizers p of ½ D(p) + λ KL(p ‖ q) lead to the data, as λ falls, with the discrepancy
+    D(p) = Σ_t (M_t p − π̂_t)ᵀ C_t⁻ (M_t p − π̂_t) from the marginals. Each of these problems is convex; p is log-linear,
+    q exp(Σ_t M_tᵀ θ_t), with no interaction that no marginal is about. Of them the one is taken whose D + 2 df is least
+    (Mallows 1973), an unbiased estimate, up to a constant, of the expected squared distance between its marginals and
+    the true ones, in standard errors. The df are those of the one-way margins, which q takes from the data, and those
+    of the ridge beyond them: tr K (K + λ)⁻¹ with K the spread of the whitened sums that the margins do not explain.
 
     Covariances are estimates themselves. No direction is taken to be more certain than half a respondent makes it, so
     that cells which nobody reported do not count as known; of a marginal whose total is known for sure, only the
     contrasts count.
     """
     found = overlapping(marginals, target)
-    path = _RidgePaths.of(found, [one.estimate[None] for one in found], target)
-    short = path.compressed()
-    multipliers, df = _least_risk(short, _one_way(target))
-    table = short.tables(multipliers)
-    return ShrinkageFit(table[0], float(path.discrepancies(table)[0]), float(df[0]))
+    return np.asarray(shrunken_refits(found, [one.estimate[None] for one in found], target)[0])
 
 
 def shrunken_refits(marginals: Sequence[Marginal], estimates: Sequence[FloatArray], target: Domain) -> FloatArray:
@@ -83,22 +70,15 @@ def independent(marginals: Sequence[Marginal], estimates: Sequence[FloatArray], 
     """
     tables = np.ones((len(estimates[0]), 1))
     for name in target:
-        margins = _pooled(marginals, estimates, name)
+        about = [(one, rows) for one, rows in zip(marginals, estimates, strict=True) if name in one.attributes]
+        own = [one.added_up((name,)) for one, _ in about]
+        precision = np.sum([one.precision for one in own], axis=0)
+        summed = [rows @ np.eye(precision.size)[one.onto((name,))] for one, rows in about]
+        pooled = np.sum([one.precision * rows for one, rows in zip(own, summed, strict=True)], axis=0) / precision
+        positive = np.maximum([nearest_proper(row, precision) for row in pooled], 1 / (2 * sum(one.n for one in own)))
+        margins = positive / positive.sum(axis=1, keepdims=True)
         tables = (tables[:, :, None] * margins[:, None]).reshape(len(tables), -1)
     return tables
-
-
-def _pooled(marginals: Sequence[Marginal], estimates: Sequence[FloatArray], name: str) -> FloatArray:
-    """Proper, positive margins of one attribute, a row each."""
-    about = [(one, rows) for one, rows in zip(marginals, estimates, strict=True) if name in one.attributes]
-    own = [one.added_up((name,)) for one, _ in about]
-    summed = [rows @ np.eye(one.shape[0])[given.onto((name,))] for one, (given, rows) in zip(own, about, strict=True)]
-    precision = np.sum([one.precision for one in own], axis=0)
-    pooled = np.sum([one.precision * rows for one, rows in zip(own, summed, strict=True)], axis=0) / precision
-    least = 1 / (2 * sum(one.n for one in own))
-    positive = np.maximum([nearest_proper(row, precision) for row in pooled], least)
-    margins: FloatArray = positive / positive.sum(axis=1, keepdims=True)
-    return margins
 
 
 @dataclass(frozen=True, slots=True, eq=False)

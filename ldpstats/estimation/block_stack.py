@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpstats.estimation.blocks import Block
-from ldpstats.noise import Information, TruthOrFake
-from ldpstats.numbers.arrays import FloatArray
+from ldpstats.noise import Information
+from ldpstats.numbers.arrays import FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,7 +26,7 @@ class TruthOrFakeStack:
     def of(cls, blocks: Sequence[Block]) -> TruthOrFakeStack:
         """Stack blocks with one question, or with any questions that have an answer of its own for every cell."""
         question = blocks[0].question
-        channels = [_channel(one) for one in blocks]
+        channels = [channel for one in blocks if (channel := one.noise.truth_or_fake) is not None]
         truth = np.array([[channel.truth] for channel in channels])
         fake = np.array([channel.fake for channel in channels])
         counts = np.array([one.tally.counts for one in blocks])
@@ -61,14 +61,9 @@ class TruthOrFakeStack:
         return score[self.classes], information.of_cells(self.classes).dense()
 
 
-def is_truth_or_fake(block: Block) -> bool:
-    """Say whether the reports of a block are the truth or a fake."""
-    return block.tally.noise.truth_or_fake is not None
-
-
 def all_truth_or_fake(blocks: Sequence[Block]) -> bool:
     """Say whether all blocks report the cells themselves, each the true one or a fake."""
-    return all(is_truth_or_fake(block) and block.question.is_bijection for block in blocks)
+    return all(block.noise.truth_or_fake is not None and block.question.is_bijection for block in blocks)
 
 
 def stacked(blocks: Sequence[Block]) -> tuple[list[TruthOrFakeStack], list[Block]]:
@@ -76,15 +71,33 @@ def stacked(blocks: Sequence[Block]) -> tuple[list[TruthOrFakeStack], list[Block
     groups: dict[tuple[int, ...], list[Block]] = {}
     others = []
     for block in blocks:
-        if is_truth_or_fake(block):
-            question = block.question
-            groups.setdefault(() if question.is_bijection else question.classes, []).append(block)
-        else:
+        question = block.question
+        if block.noise.truth_or_fake is None:
             others.append(block)
+        else:
+            groups.setdefault(() if question.is_bijection else question.classes, []).append(block)
     return [TruthOrFakeStack.of(group) for group in groups.values()], others
 
 
-def _channel(block: Block) -> TruthOrFake:
-    channel = block.tally.noise.truth_or_fake
-    assert channel is not None  # asked before by `is_truth_or_fake`
-    return channel
+def above_zero(frequencies: FloatArray, n: int | IntArray) -> FloatArray:
+    """Cut frequencies at half a respondent and make them sum to one.
+
+    A block that never fakes an answer would have no variance there at a frequency of zero, hence infinite weight; at
+    half a respondent it weighs much, but other blocks still count.
+    """
+    cut = np.maximum(frequencies, 1 / (2 * n))
+    positive: FloatArray = cut / cut.sum(axis=-1, keepdims=True)
+    return positive
+
+
+def total_score(blocks: Sequence[Block], frequencies: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the score of the cells, up to a multiple of ones, and its information over all blocks."""
+    stacks, others = stacked(blocks)
+    score, information = np.zeros_like(frequencies), np.zeros((frequencies.size, frequencies.size))
+    for stack in stacks:
+        more, added = stack.score(frequencies)
+        score, information = score + more, information + added
+    for block in others:
+        more, low_rank = block.score(frequencies, block.tally.counts)
+        score, information = score + more, information + low_rank.dense()
+    return score, information

@@ -11,12 +11,11 @@ import pandas as pd
 
 from ldpstats.answers.questions import Question
 from ldpstats.estimation.blocks import Block
-from ldpstats.estimation.component_tests import ComponentTest, shares, totals
-from ldpstats.estimation.constrained_fit import ConstrainedFit
+from ldpstats.estimation.component_tests import ComponentTest, ConstrainedFit, shares, totals
 from ldpstats.estimation.estimate import pvalue_in_words
 from ldpstats.noise import Tally
 from ldpstats.presentation import Result, Summary, progress, summary_of_figures
-from ldpstats.saving.hints import Count
+from ldpstats.saving.registered import Count
 
 LEVEL = 0.001
 """How often, at most, reports that did come through their channel are called implausible."""
@@ -76,8 +75,9 @@ class ChannelFit(Result):
         """Sentences that summaries add if the reports are implausible; none otherwise."""
         if self.worst is None or self.plausible:
             return []
+        pvalue = f"p = {self.pvalue:.1g}" if self.pvalue > _TINY else f"p < {_TINY:g}"
         return [
-            f"IMPLAUSIBLE: {self.worst.words} ({_in_words(self.pvalue)}; level {LEVEL:g}).",
+            f"IMPLAUSIBLE: {self.worst.words} ({pvalue}; level {LEVEL:g}).",
             f"Possible causes: {CAUSES}.",
             "Estimates, intervals and tests made of these reports are not to be trusted.",
         ]
@@ -105,10 +105,6 @@ class ChannelFit(Result):
         title = f"Fit of {self.n:,} reports to their channel"
         headers = ["what the channel limits", "statistic", "p-value", "from"]
         return summary_of_figures(title, headers, rows, [self.words])
-
-
-def _in_words(pvalue: float) -> str:
-    return f"p = {pvalue:.1g}" if pvalue > _TINY else f"p < {_TINY:g}"
 
 
 def channel_fits(tables: Sequence[Sequence[Block]]) -> list[ChannelFit]:
@@ -159,7 +155,7 @@ def _fits_alike(tables: Sequence[Sequence[Block]]) -> list[ChannelFit]:
     exact, tests, point, blocks = shares(tables), totals(tables), None, tables[0]
     small = all(block.noise.outputs <= _MOST_OUTPUTS for block in blocks)
     if small and blocks[0].question.cells <= _MOST_CELLS:
-        point = ConstrainedFit.of(tables)
+        point = ConstrainedFit(tables)
         tests += point.tests()
     observed = [np.array([one[place].tally.counts for one in tables]) for place in range(len(blocks))]
     found, few = [test.of(observed) for test in tests], [True] * len(tables) if point is None else point.few.tolist()
@@ -169,7 +165,13 @@ def _fits_alike(tables: Sequence[Sequence[Block]]) -> list[ChannelFit]:
         known = [one for one in components if one is not None]
         decided = any(one.pvalue < LEVEL / (1 + len(known)) for one in exact[table])
         if few[table] and not decided and any(one.pvalue < _SUSPECT for one in known):
-            known = _beside_drawn([own], known, drawn=point is not None)
+            # what is drawn must not depend on the rounding of fits of other tables: this one is fitted by itself
+            alone = ConstrainedFit([own]) if point is not None else None
+            again = {test.name: test for test in (*totals([own]), *(alone.tests() if alone else ()))}
+            known = [
+                again[one.name].compared(one, alone.drawn() if alone else ()) if one.pvalue < _SUSPECT else one
+                for one in known
+            ]
         fits.append(ChannelFit((*exact[table], *known), sum(block.n for block in own)))
     return fits
 
@@ -178,18 +180,3 @@ def tally_fit(tally: Tally) -> ChannelFit:
     """Return the fit of one tally of values, counts of one table, to its channel."""
     cells = tally.noise.cells
     return channel_fits([[Block(Question(("value",), (cells,), tuple(range(cells))), tally)]])[0]
-
-
-def _beside_drawn(
-    table: Sequence[Sequence[Block]], components: Sequence[ComponentTest], *, drawn: bool
-) -> list[ComponentTest]:
-    """Replace suspicious asymptotic p-values of one table by Monte Carlo ones.
-
-    What is drawn must not depend on the rounding of fits of other tables beside it: it is fitted by itself.
-    """
-    point = ConstrainedFit.of(table) if drawn else None
-    tests = {test.name: test for test in (*totals(table), *(point.tests() if point else ()))}
-    return [
-        tests[one.name].compared(one, point.drawn() if point else ()) if one.pvalue < _SUSPECT else one
-        for one in components
-    ]

@@ -1,7 +1,8 @@
-"""Estimates: frequencies with their covariance, and Wilson, mid-p or normal confidence intervals."""
+"""Estimates: frequencies with their covariance and Wilson, mid-p or normal intervals, and how they are shown."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
@@ -12,15 +13,7 @@ import pandas as pd
 
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.estimation.rare import OwnReports
-from ldpstats.estimation.shown_values import (
-    counted_values,
-    picture_of_values,
-    refuse_many_tables,
-    refuse_other_names,
-    reports_in_sentences,
-    summary_of_values,
-)
-from ldpstats.noise import NoiseModel, Tally
+from ldpstats.noise import NoiseModel, Tally, simulation
 from ldpstats.numbers.arrays import (
     BoolArray,
     FloatArray,
@@ -30,8 +23,93 @@ from ldpstats.numbers.arrays import (
     refuse_no_covariance,
     significance,
 )
-from ldpstats.presentation import Picture, Result, Summary, plain_list, plain_values
+from ldpstats.presentation import (
+    Picture,
+    Result,
+    Summary,
+    plain_list,
+    plain_values,
+    summary_of_facts,
+    summary_of_figures,
+)
 from ldpstats.privacy import PrivacyStatement
+
+MOST_SHOWN = 60
+"""So many values are shown at most; data frames have all."""
+
+
+def shown_values(estimate: FloatArray, most: int = MOST_SHOWN) -> IntArray:
+    """Return the values to show, in their order: all of them, or the most frequent of many."""
+    order = np.argsort(-estimate, kind="stable")
+    return np.sort(order[:most])
+
+
+def refuse_many_tables(estimate: FloatArray) -> None:
+    """Refuse to show frequencies of several tables at once."""
+    if estimate.ndim != 1:
+        raise LdpstatsError(f"estimates of shape {estimate.shape}", "one table", "Take one estimate at a time.")
+
+
+def counted_values(estimate: FloatArray, n: int, simulated: int) -> str:
+    """Say of how many values the frequencies are, and from how many reports."""
+    *tables, cells = estimate.shape
+    many = f"{int(np.prod(tables)):,} tables of " if tables else ""
+    reports = f"{n:,} {'report' if n == 1 else 'reports'}{simulation(simulated, n)}"
+    return f"{many}{cells:,} {'value' if cells == 1 else 'values'} from {reports}"
+
+
+def summary_of_values(
+    title: str, estimate: FloatArray, names: tuple[str, ...], columns: dict[str, FloatArray], sentences: Sequence[str]
+) -> Summary:
+    """Return a row per value that is shown, beside these columns; of several tables, how many there are."""
+    if estimate.ndim != 1:
+        return summary_of_facts(title, {"Shape": " × ".join(map(str, estimate.shape))}, sentences)
+    values = shown_values(estimate)
+    figures = {"proportion": estimate, **columns}
+    rows = [
+        [name, *(f"{one[value]:.4f}" for one in figures.values())]
+        for name, value in zip(names_of(names, values), values, strict=True)
+    ]
+    left_out = f"Shown are the {values.size} most frequent of {estimate.size:,} values; to_frame() has all."
+    chosen = "Nothing allows for this choice: values that look most frequent tend to be less so."
+    more = [left_out, chosen] if values.size < estimate.size else []
+    return summary_of_figures(title, ["value", *figures], rows, [*more, *sentences])
+
+
+def names_of(names: tuple[str, ...], values: IntArray) -> tuple[str, ...]:
+    """Return what values are called: their names, or their numbers."""
+    return tuple(names[value] if names else str(value) for value in values.tolist())
+
+
+def refuse_other_names(names: tuple[str, ...], cells: int) -> None:
+    """Refuse names that are not those of every value."""
+    if names and len(names) != cells:
+        raise LdpstatsError(f"{len(names)} names of {cells} values", "a name for every value, or none")
+
+
+def notes_of(simulated: int, n: int, estimate: FloatArray, *said: str, most: int = MOST_SHOWN) -> tuple[str, ...]:
+    """Return what a picture of frequencies must say beside them."""
+    kind = simulation(simulated, n).strip(" ()")
+    some = f"the {most} most frequent of {estimate.size:,} values" if estimate.size > most else ""
+    return tuple(filter(None, (kind, some, *said)))
+
+
+def picture_of_values(
+    estimate: FloatArray, limits: FloatArray, names: tuple[str, ...], reports: tuple[int, int], said: str
+) -> Picture:
+    """Return a picture of the values shown, with limits; `reports` are how many were simulated, and how many came."""
+    from ldpstats.pictures.intervals import Intervals
+
+    shown = shown_values(estimate)
+    drawn, lower, upper = map(tuple, np.column_stack([estimate, limits])[shown].T.tolist())
+    notes, labels = notes_of(*reports, estimate, said), names_of(names, shown)
+    return Intervals("Estimated frequencies", notes, labels, drawn, lower, upper, "proportion")
+
+
+def reports_in_sentences(n: int, privacy: PrivacyStatement | None) -> list[str]:
+    """Return how many reports there are and what was promised, if that is known."""
+    return [f"{n:,} {'report' if n == 1 else 'reports'}."] if privacy is None else privacy.sentences(n)
+
 
 ASSUMED = "Assumes independent respondents, and one look at the data."
 """What every interval and p-value rests on beside the channel; stopping when a result pleases is many looks."""
@@ -251,7 +329,9 @@ class Estimate(Result):
     def _found_limits(self, alpha: float) -> FloatArray:
         """Return what `conf_int` gives of the estimate's own spread and reports."""
         z = -NormalDist().inv_cdf(significance(alpha) / 2)
-        usual = self._normal(z) if self.bounds is None else self.wilson(z, self.bounds)
+        margin = z * self.std_err
+        normal = np.stack([self.estimate - margin, self.estimate + margin], axis=-1)
+        usual = normal if self.bounds is None else self.wilson(z, self.bounds)
         own = self._own_reports()
         if own is not None and own.few.any():
             few = np.flatnonzero(own.few)
@@ -283,9 +363,6 @@ class Estimate(Result):
         counts = np.clip(np.round((self.estimate - none) * gain * self.n, _DIGITS), 0, self.n)
         one = np.ones((1, 1))
         return OwnReports(self.n * one, gain.reshape(1, -1), offset.reshape(1, -1), counts.reshape(1, -1), one)
-
-    def _normal(self, z: float) -> FloatArray:
-        return np.stack([self.estimate - z * self.std_err, self.estimate + z * self.std_err], axis=-1)
 
     def wilson(self, z: float, bounds: FloatArray) -> FloatArray:
         """Return Wilson's intervals, rescaled, z being the normal quantile.
@@ -326,10 +403,8 @@ class Estimate(Result):
     @property
     def headline(self) -> str:
         """Of how many values the frequencies are, from how many reports, and at what level."""
-        return "; ".join([counted_values(self.estimate, self.n, self.simulated), *self._promised()])
-
-    def _promised(self) -> list[str]:
-        return [] if self.privacy is None else [self.privacy.headline]
+        promised = [] if self.privacy is None else [self.privacy.headline]
+        return "; ".join([counted_values(self.estimate, self.n, self.simulated), *promised])
 
     def summary(self, alpha: float = 0.05) -> Summary:
         """Return a table to read aloud: frequencies with standard errors and intervals, and the privacy promised.

@@ -2,19 +2,245 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ldpstats.errors import LdpstatsError
+from ldpstats.estimation.block_stack import TruthOrFakeStack, stacked
 from ldpstats.estimation.blocks import Block
-from ldpstats.estimation.em import Fitted, ReportLikelihood, accelerated_em, dense_maps, seen_in_blocks, seen_through
 from ldpstats.estimation.estimate import refuse_empty
 from ldpstats.noise import NoiseModel, TruthOrFake
-from ldpstats.numbers.arrays import FloatArray, as_array, at_least, counts_array
+from ldpstats.numbers.arrays import FloatArray, IntArray, as_array, at_least, counts_array
+from ldpstats.presentation import progress
+
+# what rounding alone can take from the log-likelihood of a report
+_ROUNDING = 1e-14
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fitted:
+    """Frequencies found by iteration, and how far from the best they can be.
+
+    The gap is a bound on how much higher the log-likelihood per report of any frequencies is: the largest derivative
+    less one. For the log-likelihood is concave and lies below its tangent, which rises most towards a corner of the
+    simplex.
+    """
+
+    frequencies: FloatArray  # nonnegative, summing to one
+    log_likelihood: float  # of all the reports, without terms that no frequency enters
+    iterations: int
+    converged: bool  # ended by the rule, not for want of iterations
+    gap: float
+
+    def warn_unless_converged(self, n: int) -> None:
+        """Warn by how much the log-likelihood of n reports may still rise, where the iterations were too few."""
+        if not self.converged:
+            rise = f"the log-likelihood may still rise by {n * self.gap:.2g}"
+            warnings.warn(f"after {self.iterations} iterations {rise}", RuntimeWarning, stacklevel=3)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReportLikelihood:
+    """The log-likelihood of n reports, given by the shares of distinct ones and the map to their probabilities."""
+
+    n: float
+    shares: FloatArray
+    push: Callable[[FloatArray], FloatArray]  # from frequencies to the probabilities of reports
+    pull: Callable[[FloatArray], FloatArray]  # the transpose
+
+    def gradient(self, chances: FloatArray) -> FloatArray:
+        """Differentiate the log-likelihood per report; an EM step multiplies the frequencies by this."""
+        return self.pull(self.shares / chances)
+
+    def fitted(self, frequencies: FloatArray, iterations: int, converged: bool) -> Fitted:
+        """Return frequencies where an iteration ended, with their log-likelihood and gap."""
+        chances = self.push(frequencies)
+        gap = float(self.gradient(chances).max()) - 1
+        return Fitted(frequencies, self.n * float(self.shares @ np.log(chances)), iterations, converged, gap)
+
+
+def seen_through(noise: NoiseModel, often: NDArray[Any]) -> ReportLikelihood:
+    """Return the likelihood of a tally; outputs that were not seen do not enter it."""
+    seen = np.flatnonzero(often)
+    n = float(often.sum())
+    if noise.own_and_common is not None:
+        own, common = noise.own_and_common
+        maps = _diagonal_and_common(np.full(seen.size, own), common[seen], seen, noise.cells)
+    else:
+        assert noise.channel is not None  # such counts are refused before
+        maps = dense_maps(noise.channel.matrix()[:, seen])
+    return ReportLikelihood(n, often[seen] / n, *maps)
+
+
+_Maps: TypeAlias = tuple[Callable[[FloatArray], FloatArray], Callable[[FloatArray], FloatArray]]
+
+
+def dense_maps(matrix: FloatArray) -> _Maps:
+    """Return the map of a matrix with a row per value and a column per report, and its transpose."""
+    return lambda frequencies: frequencies @ matrix, lambda odds: matrix @ odds
+
+
+def _diagonal_and_common(diagonal: FloatArray, common: FloatArray, values: NDArray[np.intp], cells: int) -> _Maps:
+    """Return the maps of reports that any value brings with probability `common`, and the one in `values` more often.
+
+    Such a matrix is one entry per report plus a row for all values: it is applied in O(reports + cells).
+    """
+
+    def push(frequencies: FloatArray) -> FloatArray:
+        return diagonal * frequencies[values] + common
+
+    def pull(odds: FloatArray) -> FloatArray:
+        return np.bincount(values, weights=diagonal * odds, minlength=cells) + common @ odds
+
+    return push, pull
+
+
+def seen_in_blocks(blocks: Sequence[Block]) -> ReportLikelihood:
+    """Return the likelihood of the reports of all blocks of a table: the log-likelihoods of several parts add up."""
+    stacks, others = stacked(blocks)
+    parts = list(map(_of_stack, stacks))
+    if others:
+        seen = [np.flatnonzero(block.tally.counts) for block in others]
+        often = [block.tally.counts[own] for block, own in zip(others, seen, strict=True)]
+        # of channels: without an offset
+        columns = [block.design()[0][own].T for block, own in zip(others, seen, strict=True)]
+        parts.append((np.concatenate(often).astype(float), dense_maps(np.concatenate(columns, axis=1))))
+    of_each = np.concatenate([part for part, _ in parts])
+    ends = np.cumsum([part.size for part, _ in parts])[:-1]
+    n = float(of_each.sum())
+
+    def push(frequencies: FloatArray) -> FloatArray:
+        return np.concatenate([pushed(frequencies) for _, (pushed, _) in parts])
+
+    def pull(odds: FloatArray) -> FloatArray:
+        shares = zip(parts, np.split(odds, ends), strict=True)
+        pulled: FloatArray = np.sum([pulled(share) for (_, (_, pulled)), share in shares], axis=0)
+        return pulled
+
+    return ReportLikelihood(n, of_each / n, push, pull)
+
+
+def _of_stack(stack: TruthOrFakeStack) -> tuple[FloatArray, _Maps]:
+    """Return how often each report came in truth-or-fake blocks, and its maps from and to the cells."""
+    rows, values = np.nonzero(stack.counts)
+    of_each = stack.counts[rows, values].astype(float)
+    push, pull = _diagonal_and_common(stack.truth[rows, 0], stack.fakes[rows, values], values, stack.fakes.shape[1])
+    return of_each, (lambda cells: push(stack.answers(cells)), lambda odds: pull(odds)[stack.classes])
+
+
+def accelerated_em(reports: ReportLikelihood, cells: int, iterations: int = 10_000, tolerance: float = 1e-10) -> Fitted:
+    """Maximize the likelihood from the uniform distribution on until the gap is at most the tolerance."""
+    frequencies = np.full(cells, 1 / cells)
+    gradient = reports.gradient(reports.push(frequencies))
+    made, most = 0, at_least(iterations, 1, "iterations")
+    with progress(None, "maximizing the likelihood", unit="step") as bar:
+        while gradient.max() - 1 > tolerance and made < most:
+            frequencies, chances = _squarem_step(reports, frequencies, gradient)
+            gradient = reports.gradient(chances)
+            made += 1
+            bar.update()
+    return reports.fitted(frequencies, made, bool(gradient.max() - 1 <= tolerance))
+
+
+def _squarem_step(reports: ReportLikelihood, start: FloatArray, gradient: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Make two EM steps and follow their path as far as the likelihood allows; return where, and `push` of it.
+
+    SQUAREM with the step length S3 (Varadhan & Roland 2008), shortened until the likelihood is no lower than after the
+    first step; at length 1 it is the second step, which EM itself guarantees. A frequency stays within a tenth and ten
+    times of what the second step makes of it: zero it would never leave, and one that EM quickly drives to zero would
+    leap up again.
+    """
+    once = start * gradient
+    chances = reports.push(once)
+    twice = once * reports.gradient(chances)
+    change = once - start
+    bend = twice - once - change
+    length = np.linalg.norm(change) / np.linalg.norm(bend) if bend.any() else 1.0
+    while length > 1:
+        ahead = np.clip(start + 2 * length * change + length**2 * bend, twice / 10, twice * 10)
+        ahead /= ahead.sum()
+        reached = reports.push(ahead)
+        if reports.shares @ np.log1p((reached - chances) / chances) >= -_ROUNDING:
+            return ahead, reached
+        length /= 4
+    return twice, reports.push(twice)
+
+
+# as far as a leap may take a frequency beyond an EM step: from nothing none comes back
+_FARTHEST = np.log(10)
+# exponentials of less are zero
+_LEAST = np.log(np.finfo(float).tiny)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HierarchicalEM:
+    """EM steps that make reports more likely and never leave a hierarchical log-linear model.
+
+    The reports say how often each cell is expected if the present frequencies hold; the model's margins are made those
+    of that table, one after the other (ECM, Meng & Rubin 1993, with a cycle of proportional fitting). The likelihood
+    never falls. There may be several maxima, and where one ends depends on the start.
+    """
+
+    reports: ReportLikelihood  # of the whole table
+    partitions: Sequence[IntArray]  # for every generator the class of each cell that can have respondents
+    places: IntArray  # of these cells in the whole table
+    cells: int  # of the whole table
+
+    def climbed(self, start: FloatArray, iterations: int, tolerance: float) -> tuple[FloatArray, bool]:
+        """Return the member of the model that a climb from another ends at, and whether it ended by itself.
+
+        It ends when a step moves the frequencies by a χ² distance, times the reports, of at most the tolerance.
+        """
+        reached = start
+        for _ in range(iterations):
+            once = self._step(reached)
+            moved = np.divide((once - reached) ** 2, reached, out=np.zeros_like(once), where=reached > 0)
+            if self.reports.n * moved.sum() <= tolerance:
+                return once, True
+            reached = self._leapt(reached, once, self._step(once))
+        return reached, False
+
+    def log_likelihood(self, frequencies: FloatArray) -> float:
+        """Return the log-likelihood of all reports."""
+        return self.reports.n * float(self.reports.shares @ np.log(self.reports.push(self._whole(frequencies))))
+
+    def _step(self, frequencies: FloatArray) -> FloatArray:
+        gradient = self.reports.gradient(self.reports.push(self._whole(frequencies)))[self.places]
+        expected, fitted = frequencies * gradient, frequencies
+        for classes in self.partitions:
+            wanted, found = (np.bincount(classes, weights=table) for table in (expected, fitted))
+            fitted = fitted * np.divide(wanted, found, out=np.zeros_like(found), where=found > 0)[classes]
+        step: FloatArray = fitted / fitted.sum()
+        return step
+
+    def _leapt(self, start: FloatArray, once: FloatArray, twice: FloatArray) -> FloatArray:
+        """Follow the path of two steps as far as the likelihood allows (SQUAREM, Varadhan & Roland 2008).
+
+        It is followed in logarithms, whose combinations stay within the model.
+        """
+        first, second, third = (np.log(np.maximum(one, np.finfo(float).tiny)) for one in (start, once, twice))
+        change, bend, weights = second - first, third - 2 * second + first, np.sqrt(twice)
+        length = np.linalg.norm(weights * change) / max(float(np.linalg.norm(weights * bend)), np.finfo(float).tiny)
+        least = self.log_likelihood(twice)
+        while length > 1:
+            ahead = first + 2 * length * change + length**2 * bend - third
+            logarithms = third + ahead * min(1.0, _FARTHEST / float(np.abs(ahead).max()))
+            odds = np.exp(np.maximum(logarithms - logarithms.max(), _LEAST))
+            leap = self._step(odds / odds.sum())
+            if self.log_likelihood(leap) >= least:
+                return leap
+            length /= 4
+        return twice
+
+    def _whole(self, frequencies: FloatArray) -> FloatArray:
+        whole = np.zeros(self.cells)
+        whole[self.places] = frequencies
+        return whole
 
 
 def krr_mle(channel: TruthOrFake, counts: ArrayLike) -> FloatArray:
@@ -84,13 +310,7 @@ def most_likely(blocks: Sequence[Block], *, iterations: int = 10_000, tolerance:
     return accelerated_em(seen_in_blocks(blocks), blocks[0].question.cells, iterations, tolerance)
 
 
-def mixture_em(
-    likelihoods: ArrayLike,
-    weights: ArrayLike | None = None,
-    *,
-    iterations: int = 10_000,
-    tolerance: float = 1e-10,
-) -> Fitted:
+def mixture_em(likelihoods: ArrayLike, weights: ArrayLike | None = None) -> Fitted:
     """Fit the frequencies to reports that are given by their likelihoods, by accelerated EM.
 
     This is the true likelihood of reports that no small tally sums up: subsets, hashes, bits. For unary encoding with 5
@@ -103,16 +323,9 @@ def mixture_em(
         P(report | value), up to a factor per report; `np.exp(noise.log_likelihoods(...))` for supports.
     weights : array, shape (reports,), optional
         How often each report came; once by default.
-    iterations, tolerance : int, float
-        As of `expectation_maximization`.
     """
     matrix = as_array(likelihoods, "likelihoods").astype(float)
     often = np.ones(len(matrix)) if weights is None else _nonnegative(weights, "weights")
-    if matrix.ndim != 2 or often.shape != matrix.shape[:1] or not matrix.shape[1]:
-        raise LdpstatsError(
-            f"likelihoods of shape {matrix.shape} with {often.size} weights",
-            "a row per report, an entry per value, and a weight per row",
-        )
     matrix, often = matrix[often > 0], often[often > 0]
     refuse_empty(len(often))
     largest = matrix.max(axis=1)
@@ -125,9 +338,7 @@ def mixture_em(
         )
     matrix /= largest[:, None]
     n = float(often.sum())
-    fitted = accelerated_em(
-        ReportLikelihood(n, often / n, *dense_maps(matrix.T)), matrix.shape[1], iterations, tolerance
-    )
+    fitted = accelerated_em(ReportLikelihood(n, often / n, *dense_maps(matrix.T)), matrix.shape[1])
     return replace(fitted, log_likelihood=fitted.log_likelihood + float(often @ np.log(largest)))
 
 
@@ -136,7 +347,6 @@ def iterative_bayesian_update(
     noise: NoiseModel,
     iterations: int = 10_000,
     tolerance: float = 1e-12,
-    error: str = "max_abs",
 ) -> Fitted:
     """Return IBU with the settings of Arcolezi, Cerna & Palamidessi (2023, Eq. 3 and Listing 1.1).
 
@@ -156,13 +366,9 @@ def iterative_bayesian_update(
     observed : array, shape (outputs,)
         How often each output was reported or supported: counts or shares.
     noise : MultinomialNoise or SupportNoise
-    iterations, tolerance, error
-        When to stop (theirs: `nb_iter`, `tol`, `err_func`); the change is measured by its "max_abs", "mae" (mean
-        absolute), "mse" (mean squared) or "max_squared".
+    iterations, tolerance
+        When to stop (theirs: `nb_iter`, `tol`); the change is the largest of a frequency (their `err_func`, "max_abs").
     """
-    measure = _ERRORS.get(error)
-    if measure is None:
-        raise LdpstatsError(f"error = {error!r}", f"one of {', '.join(map(repr, _ERRORS))}")
     shares = _nonnegative(observed, "observed")
     if shares.size != noise.outputs or not shares.any():
         raise LdpstatsError(f"{shares.size} observed shares with the sum {shares.sum()}", f"{noise.outputs}, not all 0")
@@ -171,17 +377,9 @@ def iterative_bayesian_update(
     made, converged, most = 0, False, at_least(iterations, 1, "iterations")
     while not converged and made < most:
         before, frequencies = frequencies, frequencies * reports.gradient(reports.push(frequencies))
-        converged = bool(measure(frequencies - before) < tolerance)
+        converged = bool(np.abs(frequencies - before).max() < tolerance)
         made += 1
     return reports.fitted(frequencies, made, converged)
-
-
-_ERRORS: dict[str, Callable[[FloatArray], np.floating[Any]]] = {
-    "max_abs": lambda change: np.abs(change).max(),
-    "mae": lambda change: np.abs(change).mean(),
-    "mse": lambda change: np.square(change).mean(),
-    "max_squared": lambda change: np.square(change).max(),
-}
 
 
 def _flat(values: ArrayLike, what: str) -> NDArray[Any]:

@@ -1,23 +1,26 @@
 """Estimators of one tally by name: maximum likelihood, iterative Bayesian update, post-processing of the unbiased one.
 
-Another estimator is a function of a tally and its unbiased estimate, and a line in `METHODS`.
+Another estimator is a function of a tally and its unbiased estimate, and a line in `METHODS`. Post-processing turns
+unbiased estimates into better-behaved, biased ones by the methods of Wang, Lopuhaä-Zwakenberg, Li, Škorić & Li (NDSS
+2020, arXiv 1905.08320). Each takes estimated frequencies, shape (..., k) with leading axes for many tables, and the
+`NoiseVariance` behind them. That, and not standard errors at the estimates, is what they are defined by: Base-Cut
+and Power need the noise of a value that nobody holds, MLE-Apx the noise at the frequencies that it is about to find.
+Finite estimates never give a nan.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import NoReturn, TypeAlias
 
 import numpy as np
 import pandas as pd
 
 from ldpstats.errors import LdpstatsError, one_line
-from ldpstats.estimation.em import Fitted
-from ldpstats.estimation.estimate import Estimate
-from ldpstats.estimation.likelihood import expectation_maximization, iterative_bayesian_update, krr_mle
-from ldpstats.estimation.postprocessing import POST_PROCESSING, NoiseVariance, PostProcessing
-from ldpstats.estimation.shown_values import (
+from ldpstats.estimation.estimate import (
+    Estimate,
     counted_values,
     picture_of_values,
     refuse_many_tables,
@@ -25,11 +28,226 @@ from ldpstats.estimation.shown_values import (
     reports_in_sentences,
     summary_of_values,
 )
+from ldpstats.estimation.likelihood import Fitted, expectation_maximization, iterative_bayesian_update, krr_mle
+from ldpstats.estimation.simplex import nearest_proper, water_filling
 from ldpstats.noise import Tally
-from ldpstats.numbers.arrays import FloatArray
+from ldpstats.numbers.arrays import FloatArray, at_least
 from ldpstats.presentation import Picture, Result, Summary
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.saving.hints import Count
+from ldpstats.saving.registered import Count
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NoiseVariance:
+    """How far the mechanism alone spreads the estimate of a frequency f: its variance is (base + slope f) / n.
+
+    With p and q the chances that a report supports the true value and another one, base = q(1 − q) / (p − q)² and
+    slope = (1 − p − q) / (p − q).
+    """
+
+    n: int
+    base: FloatArray | float  # for each value, or for all alike
+    slope: FloatArray | float
+
+    def __post_init__(self) -> None:
+        at_least(self.n, 1, "the number of reports")
+        # written so that a NaN fails
+        if not (np.all(np.asarray(self.base) >= 0) and np.all(np.isfinite(self.base) & np.isfinite(self.slope))):
+            raise LdpstatsError(
+                f"a noise variance with base {self.base} and slope {self.slope}",
+                "finite numbers, the base not below 0",
+                "A single report says nothing about its own spread.",
+            )
+
+    @classmethod
+    def of(cls, estimate: Estimate) -> NoiseVariance:
+        """Read it off an unbiased estimate.
+
+        Where an estimate is a count of reports, rescaled, its bounds are −q / (p − q) and (1 − q) / (p − q), which say
+        it all. Elsewhere (pooled estimates) the squared standard error stands for the noise at any frequency.
+        """
+        if estimate.bounds is None:
+            return cls(estimate.n, estimate.n * estimate.std_err**2, 0.0)
+        none, every = estimate.bounds
+        return cls(estimate.n, -none * every, none + every - 1)
+
+    @property
+    def std_err(self) -> FloatArray:
+        """The standard error of a value that nobody holds."""
+        return np.sqrt(np.asarray(self.base) / self.n)
+
+
+# how many values that nobody holds Base-Cut keeps on average (α in the paper)
+_FALSE_POSITIVES = 2
+
+PostProcessing: TypeAlias = Callable[[FloatArray, NoiseVariance], FloatArray]
+
+
+def base(frequencies: FloatArray, _variance: NoiseVariance) -> FloatArray:
+    """Return the estimates as they are: unbiased for every value, set and contrast."""
+    return frequencies.copy()
+
+
+def base_pos(frequencies: FloatArray, _variance: NoiseVariance) -> FloatArray:
+    """Raise negative estimates to zero, which biases every value, and so every sum, upward."""
+    return np.maximum(frequencies, 0)
+
+
+def base_cut(frequencies: FloatArray, variance: NoiseVariance) -> FloatArray:
+    """Set estimates to zero that noise alone would explain.
+
+    This biases values near the threshold down, often to nothing, and values that nobody holds up by a little; the
+    sum may go either way. Kept is what is at least Φ⁻¹(1 − 2 / k) standard errors of a value that nobody holds: were
+    all such, two would be kept on average. With fewer than four values that is below zero, and zero takes its place.
+    (The number two is a choice: the authors' code leaves it open.)
+    """
+    threshold = -NormalDist().inv_cdf(min(_FALSE_POSITIVES / frequencies.shape[-1], 0.5)) * variance.std_err
+    return np.where(frequencies >= threshold, frequencies, 0.0)
+
+
+def norm(frequencies: FloatArray, _variance: NoiseVariance) -> FloatArray:
+    """Shift all estimates alike so that they sum to one.
+
+    This biases nothing: contrasts stay as they are and the shift is zero on average. Some stay negative.
+    """
+    shifted: FloatArray = frequencies + (1 - frequencies.sum(axis=-1, keepdims=True)) / frequencies.shape[-1]
+    return shifted
+
+
+def norm_mul(frequencies: FloatArray, _variance: NoiseVariance) -> FloatArray:
+    """Raise negative estimates to zero and divide by the sum (clip and renormalize).
+
+    This biases rare values up, and frequent ones down in proportion to their size; all the noise that clipping left
+    is taken from them. Where no estimate is positive, all values become equal.
+    """
+    return _shares(np.maximum(frequencies, 0))
+
+
+def norm_sub(frequencies: FloatArray, _variance: NoiseVariance) -> FloatArray:
+    """Return the nearest proper distribution: subtract one number from all, so that the positive rest sums to one.
+
+    This Euclidean projection on the simplex biases the rarest values up and all others down by the same amount,
+    whatever their size; the more values are cut at zero, the larger that is. It is found exactly, by sorting.
+    """
+    return nearest_proper(frequencies)
+
+
+def norm_cut(frequencies: FloatArray, _variance: NoiseVariance) -> FloatArray:
+    """Keep the largest estimates, no more than it takes to reach the sum one, and scale them to it.
+
+    This biases values that are too rare to be kept down to zero, and frequent ones down in proportion to their size,
+    but by less in all than the last value kept: by no more does the sum exceed one before it is scaled. Where the
+    positive estimates do not reach one, this is Norm-Mul. Equal estimates are kept or cut together. (That the value
+    which crosses one is kept is the authors' code; one could also stop before it.)
+    """
+    positive = np.maximum(frequencies, 0)
+    ranked = -np.sort(-positive, axis=-1)
+    crossing = np.count_nonzero(ranked.cumsum(axis=-1) < 1, axis=-1, keepdims=True)
+    least = np.take_along_axis(ranked, np.minimum(crossing, ranked.shape[-1] - 1), -1)
+    return _shares(np.where(positive >= least, positive, 0.0))
+
+
+def mle_apx(frequencies: FloatArray, variance: NoiseVariance) -> FloatArray:
+    """Return the proper distribution that is most likely, nearly, if the estimates were independent and normal.
+
+    Each differs from its estimate y by a multiple of its own variance: y − f = level (base + slope f) where f is
+    positive. Frequent values are biased down by more than in Norm-Sub where slope is positive, for they vary more;
+    at p + q = 1 both agree. It drops the terms of the normal score that do not grow with n, as the paper's closed
+    form does, and so maximizes the quasi-likelihood of the variance; exactly, by sorting.
+    """
+    noise = np.stack([np.ravel(one) for one in np.broadcast_arrays(variance.base, variance.slope)])
+    if np.any(np.ptp(noise, axis=-1) > 1e-9 * np.abs(noise).max()):
+        raise LdpstatsError(
+            "noise that differs between the values",
+            "a mechanism with one p and one q for all values, which MLE-Apx is defined by",
+            "For truth or fake, krr_mle is exact; norm-sub asks for no variance.",
+        )
+    intercept, slope = noise[:, 0].tolist()
+    if np.any(intercept + slope * frequencies < -1e-9):
+        raise LdpstatsError("estimates where the variance would be negative", "estimates that this noise can produce")
+    # without any noise all the estimates are equally good
+    return water_filling(frequencies, intercept, slope) if intercept or slope else norm_sub(frequencies, variance)
+
+
+def power(frequencies: FloatArray, variance: NoiseVariance) -> FloatArray:
+    """Return the posterior mean of every frequency when their sizes follow a power law and the noise is normal.
+
+    The law says how many respondents hold a value: x of them, from 1 to n, with probability proportional to x^−s. The
+    exponent s is such that the law has the mean of the estimates; as in the authors' code it is 1.01 where that mean
+    is below one respondent, and (own choice) it is 0 where the mean is above that of the flat law. Estimates up to
+    a few standard errors are biased far down, and negative ones up to one respondent or more; far larger ones keep
+    about s · variance / estimate of bias. The sum is biased either way.
+    """
+    k = frequencies.shape[-1]
+    tables, spread = frequencies.reshape(-1, k), np.broadcast_to(variance.std_err, frequencies.shape).reshape(-1, k)
+    rows = [_power_law_means(table, std_err, variance.n) for table, std_err in zip(tables, spread, strict=True)]
+    return np.reshape(rows, frequencies.shape)
+
+
+def power_ns(frequencies: FloatArray, variance: NoiseVariance) -> FloatArray:
+    """Make Power's frequencies proper by Norm-Sub, which moves those that stay positive by one amount, up or down."""
+    return norm_sub(power(frequencies, variance), variance)
+
+
+POST_PROCESSING: Mapping[str, PostProcessing] = {
+    "base": base,
+    "base-pos": base_pos,
+    # of single values; of a set of values the paper adds up first, whose bias is less than that of their sum
+    "post-pos": base_pos,
+    "base-cut": base_cut,
+    "norm": norm,
+    "norm-mul": norm_mul,
+    "norm-sub": norm_sub,
+    "norm-cut": norm_cut,
+    "mle-apx": mle_apx,
+    "power": power,
+    "power-ns": power_ns,
+}
+
+
+def _shares(positive: FloatArray) -> FloatArray:
+    """Divide by the sum; a sum of zero gives equal parts."""
+    total = positive.sum(axis=-1, keepdims=True)
+    equal = np.full(positive.shape, 1 / positive.shape[-1])
+    shares: FloatArray = np.divide(positive, total, out=equal, where=total > 0)
+    return shares
+
+
+def _power_law_means(frequencies: FloatArray, std_err: FloatArray, n: int) -> FloatArray:
+    """Return the posterior means of Power for one table; estimates without noise stay."""
+    counts, spread, means = frequencies * n, std_err * n, frequencies.astype(float)
+    noisy = np.flatnonzero(spread > 0)
+    if noisy.size:
+        held, width = _respondents(n, float(spread[noisy].min()))
+        log_law = np.log(width) - _exponent(held, width, float(counts.mean())) * np.log(held)
+        for value in noisy:
+            logarithms = log_law - (counts[value] - held) ** 2 / (2 * spread[value] ** 2)
+            weights = np.exp(logarithms - logarithms.max())
+            means[value] = weights @ held / weights.sum() / n
+    return means
+
+
+def _respondents(n: int, spread: float) -> tuple[FloatArray, FloatArray]:
+    """Divide 1, ..., n into ranges across which neither law nor noise changes; return middles and lengths."""
+    by_law = np.geomspace(1, n + 1, 2 + int(100 * np.log(n + 1)))
+    by_noise = np.arange(1, n + 1, max(1.0, spread / 32))
+    edges = np.unique(np.concatenate([by_law, by_noise]).round())
+    width = np.diff(edges)
+    return edges[:-1] + (width - 1) / 2, width
+
+
+def _exponent(held: FloatArray, width: FloatArray, mean: float) -> float:
+    """Return the exponent of the power law with this mean."""
+    from scipy.optimize import brentq
+
+    def excess(exponent: float) -> float:
+        weights = width * held**-exponent
+        return float(weights @ held / weights.sum()) - mean
+
+    if mean < 1:
+        return 1.01
+    # 2 to the power of 60 is so large that the law sits at 1, as far as doubles tell
+    return 0.0 if excess(0) <= 0 else float(brentq(excess, 0, 60))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -83,16 +301,12 @@ class ProcessedEstimate(Result):
             *reports_in_sentences(self.n, self.privacy),
             f"Found by {self.method}, which is biased, and so without standard errors and intervals.",
             "Unbiased frequencies have them: call estimate without a method.",
-            *self._iterations(),
         ]
+        if self.fitted is not None:
+            made, rise = f"{self.fitted.iterations:,} iterations", f"{self.n * self.fitted.gap:.2g}"
+            ended = f"{made}, which converged" if self.fitted.converged else f"NOT CONVERGED after {made}"
+            sentences.append(f"{ended}; the log-likelihood could still rise by at most {rise}.")
         return summary_of_values(title, self.estimate, self.names, {}, sentences)
-
-    def _iterations(self) -> list[str]:
-        if self.fitted is None:
-            return []
-        made, rise = f"{self.fitted.iterations:,} iterations", f"{self.n * self.fitted.gap:.2g}"
-        ended = f"{made}, which converged" if self.fitted.converged else f"NOT CONVERGED after {made}"
-        return [f"{ended}; the log-likelihood could still rise by at most {rise}."]
 
     def picture(self) -> Picture:
         """Return the frequencies, as `plot` draws them; they have no intervals."""

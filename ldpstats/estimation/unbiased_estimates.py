@@ -1,19 +1,119 @@
-"""Unbiased estimates from several blocks: inverted, pooled, in closed form for adaptive fakes, or of the last two."""
+"""Unbiased estimates from several blocks: inverted, pooled by least squares, in closed form, or of the last two."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
+from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.estimation.block_stack import TruthOrFakeStack, all_truth_or_fake
 from ldpstats.estimation.blocks import Block
-from ldpstats.estimation.estimate import Estimate, invert, over_degrees_of_freedom
+from ldpstats.estimation.estimate import Estimate, invert, over_degrees_of_freedom, refuse_empty
 from ldpstats.estimation.measured import steadied
-from ldpstats.estimation.pooling import LinearPooling
 from ldpstats.estimation.rare import OwnReports
 from ldpstats.numbers.arrays import FloatArray
+
+Found = TypeVar("Found")
+
+
+class LinearPooling:
+    """Weighted least squares with weights that depend on the designs only, so that the estimate stays unbiased.
+
+    Each output is weighted by its inverse variance under uniform frequencies; for a single invertible block this is the
+    plain inversion. Designs that were chosen after earlier reports (adapted fakes) make the weights depend on those
+    reports, and leave a bias of smaller order than the standard error.
+    """
+
+    def __init__(self, measurements: Sequence[Block]) -> None:
+        both = [one.summed for one in measurements]
+        self._measurements, self._sums = [one for one, _ in both], [added for _, added in both]
+        for one in self._measurements:
+            refuse_empty(one.n, "a pooled block")
+        self._alone = len(both) == 1 and self._measurements[0].question.is_bijection and self._inverts()
+        if not self._alone:
+            _ = self._solution  # refused where cells stay open
+
+    def _inverts(self) -> bool:
+        """Say whether a single block that asks for the cells is inverted: if no weights can matter."""
+        return self._measurements[0].noise.exchangeable
+
+    @cached_property
+    def _solution(self) -> tuple[list[FloatArray], FloatArray]:
+        """The weights of every measurement's proportions, (cells, outputs), and what is added."""
+        if not self._alone:
+            return self._chosen(self._measurements)
+        noise, cells = self._measurements[0].noise, self._measurements[0].classes
+        nothing = noise.debias(np.zeros(noise.outputs))
+        return [(noise.debias(np.eye(noise.outputs)) - nothing).T[cells]], nothing[cells]
+
+    @cached_property
+    def operators(self) -> list[FloatArray]:
+        """What the reports of each measurement, as proportions, are multiplied by, shape (cells, outputs)."""
+        parts = zip(self._solution[0], self._sums, strict=True)
+        return [weight if added is None else weight @ added.T for weight, added in parts]
+
+    def _chosen(self, measurements: Sequence[Block]) -> tuple[list[FloatArray], FloatArray]:
+        designs = _of_each(measurements, lambda one: one.design())
+        cells = designs[0][0].shape[1]
+        uniform = np.full(cells, 1 / cells)
+        spread = _of_each(measurements, lambda one: one.report_covariance(uniform))
+        weights = [one.n / np.diagonal(own) for one, own in zip(measurements, spread, strict=True)]
+        weighted = [matrix.T * weight for (matrix, _), weight in zip(designs, weights, strict=True)]
+        gram = sum(
+            (left @ matrix for left, (matrix, _) in zip(weighted, designs, strict=True)), np.zeros((cells, cells))
+        )
+        if np.linalg.matrix_rank(gram, hermitian=True) < cells:
+            raise NotIdentifiedError(
+                f"{len(designs)} blocks that identify only some contrasts of {cells} cells",
+                "blocks that together identify every cell",
+                "Test hypotheses about the contrasts they do tell, or collect a block that asks for the cells.",
+            )
+        ends = np.cumsum([left.shape[1] for left in weighted])[:-1]
+        found = np.split(np.linalg.solve(gram, np.hstack(weighted)), ends, axis=1)
+        offsets = [weight @ offset for weight, (_, offset) in zip(found, designs, strict=True)]
+        return found, -np.sum(offsets, axis=0)
+
+    def estimate(self, counts: Sequence[NDArray[np.int64]]) -> FloatArray:
+        """Return the estimated cell frequencies for one tally per measurement (leading axes: many tables)."""
+        if self._alone:
+            (one,), (added,), (tally,) = self._measurements, self._sums, counts
+            inverted: FloatArray = one.noise.debias((tally if added is None else tally @ added) / one.n)
+            return inverted[..., one.question.classes]
+        parts = zip(self._measurements, self.operators, counts, strict=True)
+        pooled: FloatArray = np.sum([tally / one.n @ operator.T for one, operator, tally in parts], axis=0)
+        return pooled + self._solution[1]
+
+    def covariance(self, frequencies: FloatArray) -> FloatArray:
+        """Return the exact covariance of the estimate under these frequencies.
+
+        Improper ones are cut at zero and scaled to sum to one, lest a block with little noise be given a negative
+        variance.
+        """
+        proper = np.maximum(frequencies, np.finfo(float).tiny)  # not zero: if all are cut, they are equal
+        proper /= proper.sum(axis=-1, keepdims=True)
+        if self._alone:
+            (one,) = self._measurements
+            places = one.classes
+            covariance = one.noise.covariance(one.question.answer_frequencies(proper)) / one.n
+            return covariance if one.question.is_identity else covariance[..., places[:, None], places]
+        of_reports = _of_each(self._measurements, lambda one: one.report_covariance(proper))
+        parts = zip(self._measurements, self._solution[0], of_reports, strict=True)
+        spread: FloatArray = np.sum([operator @ own @ operator.T / one.n for one, operator, own in parts], axis=0)
+        return spread
+
+
+def _of_each(measurements: Sequence[Block], found: Callable[[Block], Found]) -> list[Found]:
+    """Return `found` of each measurement, worked out once for those that ask the same in the same way."""
+    known: dict[Hashable, Found] = {}
+    asked = [(one.question, one.noise) for one in measurements]
+    for key, one in zip(asked, measurements, strict=True):
+        if key not in known:
+            known[key] = found(one)
+    return [known[key] for key in asked]
 
 
 def unbiased(blocks: Sequence[Block]) -> Estimate:
@@ -56,8 +156,8 @@ class UnbiasedPooling(LinearPooling):
             stack = TruthOrFakeStack.of(measurements)
             truths = stack.truth * stack.n
             shares = truths / (truths * stack.truth).sum()
-            cells = [np.asarray(one.question.classes) for one in measurements]
-            weights = [share * np.eye(own.size)[own] for share, own in zip(shares.ravel(), cells, strict=True)]
+            own = zip(shares.ravel(), measurements, strict=True)
+            weights = [share * np.eye(one.question.cells)[one.classes] for share, one in own]
             return weights, -(shares * stack.fakes).sum(axis=0)
         return super()._chosen(measurements)
 
@@ -140,17 +240,15 @@ def steady_covariance(blocks: Sequence[Block], found: Estimate) -> FloatArray:
     """Return the covariance of an unbiased estimate at the nearest proper shares, with n - 1 for n."""
     shares_at = steadied(found)
     if len(blocks) == 1 and blocks[0].question.is_bijection:
-        answers = blocks[0].question.answer_frequencies(shares_at)
-        spread = blocks[0].noise.covariance(answers)
-        cells = blocks[0].classes
-        return over_degrees_of_freedom(spread[np.ix_(cells, cells)], found.n)
-    if all_truth_or_fake(blocks):
-        stack = TruthOrFakeStack.of(blocks)
-        truthful, mean = float((stack.n * stack.truth**2).sum()), stack.mean(shares_at)
-        often = stack.truth**2 * stack.n
-        spread = np.diag((often * mean).sum(axis=0)) - (often * mean).T @ mean
-        return over_degrees_of_freedom(found.n * spread / truthful**2, found.n)
-    return over_degrees_of_freedom(found.n * LinearPooling(blocks).covariance(shares_at), found.n)
+        (block,) = blocks
+        spread = block.noise.covariance(block.question.answer_frequencies(shares_at))
+        return over_degrees_of_freedom(spread[np.ix_(block.classes, block.classes)], found.n)
+    if not all_truth_or_fake(blocks):
+        return over_degrees_of_freedom(found.n * LinearPooling(blocks).covariance(shares_at), found.n)
+    stack = TruthOrFakeStack.of(blocks)
+    truthful, mean, often = float((stack.n * stack.truth**2).sum()), stack.mean(shares_at), stack.truth**2 * stack.n
+    spread = np.diag((often * mean).sum(axis=0)) - (often * mean).T @ mean
+    return over_degrees_of_freedom(found.n * spread / truthful**2, found.n)
 
 
 def _inverted(block: Block) -> Estimate:

@@ -7,9 +7,12 @@ from ldpstats.inference.engine.families import LinearSubspace, LogLinear, Produc
 from ldpstats.inference.engine.monte_carlo import AmongMany, MonteCarlo
 from ldpstats.inference.engine.null_model import NullModel
 from ldpstats.inference.hypothesis_tests.all_pairs import independence_tests
-from ldpstats.inference.hypothesis_tests.collector_comparison import CollectorComparison
-from ldpstats.inference.hypothesis_tests.collectors import compare_collectors, merge
-from ldpstats.inference.hypothesis_tests.goodness_of_fit import goodness_of_fit_test
+from ldpstats.inference.hypothesis_tests.cell_frequencies import (
+    goodness_of_fit_test,
+    marginal_homogeneity_test,
+    symmetry_test,
+)
+from ldpstats.inference.hypothesis_tests.collectors import CollectorComparison, compare_collectors, merge
 from ldpstats.inference.hypothesis_tests.homogeneity import homogeneity_test
 from ldpstats.inference.hypothesis_tests.independence import (
     conditional_independence_test,
@@ -20,15 +23,19 @@ from ldpstats.inference.hypothesis_tests.log_linear import (
     LogLinearFit,
     log_linear_model,
     no_three_way_interaction_test,
+    trend_test,
 )
-from ldpstats.inference.hypothesis_tests.reporting import null_model_test
-from ldpstats.inference.hypothesis_tests.result import Hypothesis, HypothesisResult
-from ldpstats.inference.hypothesis_tests.symmetry import marginal_homogeneity_test, symmetry_test
+from ldpstats.inference.hypothesis_tests.result import Hypothesis, HypothesisResult, null_model_test
 from ldpstats.inference.hypothesis_tests.tested_pairs import IndependenceTests
-from ldpstats.inference.hypothesis_tests.trend import trend_test
-from ldpstats.inference.planning.curves import PowerCurve, SampleSizeCurve, power_curve, sample_size_curve
 from ldpstats.inference.planning.plans import Plan, plan
-from ldpstats.inference.planning.sizing import power, sample_size
+from ldpstats.inference.planning.sizing import (
+    PowerCurve,
+    SampleSizeCurve,
+    power,
+    power_curve,
+    sample_size,
+    sample_size_curve,
+)
 from ldpstats.inference.published import PublishedResult, naive_test, two_step_test
 
 __all__ = [

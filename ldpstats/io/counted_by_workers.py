@@ -13,14 +13,13 @@ from typing import Any
 import pandas as pd
 
 from ldpstats.errors import LdpstatsError, ReportError
-from ldpstats.io.chunks import Source
+from ldpstats.io.columns import Source
 from ldpstats.io.counted_files import Count, refuse_same_collections
-from ldpstats.io.known_tokens import REFUSE
 from ldpstats.io.parquet_files import ParquetSource
 from ldpstats.io.quarantines import Quarantine, SetAside, refuse_mostly_bad
-from ldpstats.io.repeated_tokens import RepeatedTokens
-from ldpstats.io.row_frames import FrameSource
+from ldpstats.io.row_files import FrameSource
 from ldpstats.io.sources import STANDARD, open_source, opened_sources
+from ldpstats.io.tokens import REFUSE, RepeatedTokens
 from ldpstats.protocols import LocalProtocol
 from ldpstats.protocols.counting import Counting
 from ldpstats.protocols.partitions import added_up, is_partitioned
@@ -71,7 +70,7 @@ def counted_by_workers(reports: Any, protocol: LocalProtocol, quarantine: str | 
 def _of_files(sources: list[Source], protocol: LocalProtocol, aside: Quarantine | None) -> TableSet:
     places = []
     for source in sources:
-        if isinstance(source, FrameSource) or source.name == STANDARD:
+        if type(source) is FrameSource or source.name == STANDARD:
             raise LdpstatsError(
                 "a data frame in memory or standard input for the workers of a cluster",
                 "files that the workers can open, or a Dask data frame",
@@ -130,9 +129,7 @@ def _count_place(protocol: LocalProtocol, keep: bool, place: _Place) -> _Counted
 
 
 def _count_partition(protocol: LocalProtocol, keep: bool, frame: pd.DataFrame, name: str) -> _Counted:
-    source = FrameSource([frame])
-    source.name = name
-    return _count(source, protocol, keep)
+    return _count(FrameSource([frame], name), protocol, keep)
 
 
 def _count(source: Source, protocol: LocalProtocol, keep: bool, start: int = 0, stop: int | None = None) -> _Counted:

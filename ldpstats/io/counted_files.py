@@ -1,28 +1,27 @@
-"""Counted files: tables of report files of any size, counted piece by piece while every row is checked."""
+"""Counted files: tables of report files of any size, piece by piece; an interrupted count goes on from a checkpoint."""
 
 from __future__ import annotations
 
+import json
 import os
+import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, closing, nullcontext
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Callable, Collection, Iterator
+from contextlib import ExitStack, closing, nullcontext, suppress
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldpstats.errors import LdpstatsError, ReportError, one_line, shortened
-from ldpstats.io.answer_files import AnswerSource
-from ldpstats.io.checkpoints import Checkpoint
-from ldpstats.io.chunks import Chunk, Source, ahead
-from ldpstats.io.known_tokens import LONGEST_TOKEN, REFUSE, KnownTokens, checked_policy
-from ldpstats.io.layouts import Ragged
+from ldpstats.io.columns import Chunk, Ragged, Source, ahead
+from ldpstats.io.messages import MessageSource
 from ldpstats.io.quarantines import Quarantine, SetAside, refuse_mostly_bad
-from ldpstats.io.repeated_tokens import RepeatedTokens
 from ldpstats.io.sources import STANDARD, Reports, opened_sources
-from ldpstats.limits import enough_memory
+from ldpstats.io.tokens import LONGEST_TOKEN, REFUSE, KnownTokens, RepeatedTokens, checked_policy
+from ldpstats.limits import LARGEST_FILE, enough_memory
 from ldpstats.numbers.arrays import BoolArray, at_least, unweighted
 from ldpstats.presentation import progress
 from ldpstats.protocols import LocalProtocol
@@ -31,13 +30,14 @@ from ldpstats.protocols.counting import Counting, SentRows
 from ldpstats.protocols.partitions import Partitioned, is_partitioned
 from ldpstats.protocols.repeated_rows import RepetitionSearch
 from ldpstats.protocols.wire import Reason
-from ldpstats.saving.envelope import UNREADABLE
+from ldpstats.saving.files import UNREADABLE, opened, read_file, sealed, write
 from ldpstats.tables import TableSet
-from ldpstats.tables.report_check import ReportCheck
+from ldpstats.tables.provenance import ReportCheck
 from ldpstats.workers import Cluster, on_cluster
 
-PlacedRows: TypeAlias = tuple[NDArray[np.int64], SentRows]
-"""Rows, with their places in a chunk."""
+KIND, VERSION = "unfinished count", 1
+_SECONDS = 5.0
+"""How much work is lost at most."""
 _LOOKED_AT = 1 << 14
 """Rows at once that are looked at one by one."""
 _LOOKED_THROUGH = 1 << 24
@@ -129,6 +129,47 @@ def tables_of(
             return Count(sources, protocol, tokens).run(quarantine, resume, repeated)
 
 
+class Checkpoint:
+    """The checkpoint file from which an interrupted count resumes; that of another count is refused.
+
+    `about` are plain values that identify the count: the protocol, and the files in order.
+    """
+
+    def __init__(self, path: str | Path, about: list[Any]) -> None:
+        # as it is read again
+        self._path, self._about = path, json.loads(json.dumps(about))
+        self._last = time.monotonic()
+        try:
+            found = Path(path).exists()
+        except (TypeError, ValueError, OSError) as error:
+            raise LdpstatsError(f"the checkpoint {path!r} ({error})", "the name of a file") from error
+        self.state: dict[str, Any] = self._read() if found else {}
+
+    @property
+    def due(self) -> bool:
+        """Whether the state should be saved again."""
+        return time.monotonic() - self._last >= _SECONDS
+
+    def write(self, state: dict[str, Any]) -> None:
+        """Save the state of the count, as plain values."""
+        write(self._path, sealed(KIND, VERSION, {"about": self._about, "state": state}))
+        self._last = time.monotonic()
+
+    def _read(self) -> dict[str, Any]:
+        body = read_file(
+            self._path, lambda text: opened(text, KIND, VERSION, dict), "the checkpoint of a count", LARGEST_FILE
+        )
+        if body.get("about") != self._about or not isinstance(body.get("state"), dict):
+            raise LdpstatsError(
+                f"the checkpoint {str(self._path)!r} of another count: other files, or others by now, "
+                "another protocol, or other options",
+                "the checkpoint of this very count, or a new name",
+                "Nothing in it was changed. Remove it to count anew.",
+            )
+        state: dict[str, Any] = body["state"]
+        return state
+
+
 class Count:
     """Counting of several sources; its state can be saved to a checkpoint after any chunk."""
 
@@ -148,15 +189,15 @@ class Count:
         total = None if None in sizes else sum(size or 0 for size in sizes)
         if repeated or (repeated is None and (total or 0) <= _LOOKED_THROUGH):
             self._search = RepetitionSearch(self._protocol.sent_rows)
-        with ExitStack() as opened:
+        with ExitStack() as stack:
             checkpoint = None if resume is None else Checkpoint(resume, self._about(quarantine))
             state = checkpoint.state if checkpoint else {}
             if state:
                 self._go_on(state, resume)
             if quarantine is not None:
                 kept = checkpoint is not None
-                self._quarantine = opened.enter_context(Quarantine(quarantine, state.get("quarantine"), kept=kept))
-            bar = opened.enter_context(progress(None, "counting", total, "row"))
+                self._quarantine = stack.enter_context(Quarantine(quarantine, state.get("quarantine"), kept=kept))
+            bar = stack.enter_context(progress(None, "counting", total, "row"))
             while self._done.source < len(self._sources):
                 self._read(checkpoint, bar.update)
             if checkpoint:
@@ -227,66 +268,61 @@ class Count:
 
     def _take(self, source: Source, chunk: Chunk) -> None:
         """Count a chunk at once if all its rows are good; else in parts, bad rows set aside or the first an error."""
-        if self._took_at_once(chunk):
-            self._done.unnamed += _unnamed(source, chunk, {})
-            self._look_at(rows for _, rows in chunk.sent)
-            return
-        everything_bad: dict[int, Reason] = {}
-        for part in _parts(chunk):
-            bad = self._bad_rows(part)
-            self._set_aside(source, part, bad)
+        if not chunk.bad and chunk.tokens is None:
+            # a chunk with a bad row is refused as a whole; what else may be wrong with it is said again below
+            with suppress(ReportError):
+                self._count(chunk.rows)
+                self._done.unnamed += _unnamed(source, chunk, ())
+                return
+        everything_bad: set[int] = set()
+        for part, rows, places, tokens, bad in self._parts(chunk):
+            self._set_aside(source, chunk, bad)
             if isinstance(self._quarantine, Quarantine):
-                refuse_mostly_bad(source.name, self._done.bad, self._done.rows + part.n, over=False)
-            fine = [_without(places, rows, bad) for places, rows in part.sent]
-            if part.tokens is not None and fine:
-                fine = self._once(source, part, part.tokens, fine)
-            for _, rows in fine:
-                self._countings[-1].take(rows)
-            self._look_at(rows for _, rows in fine)
-            everything_bad |= bad
+                refuse_mostly_bad(source.name, self._done.bad, self._done.rows + part.stop, over=False)
+            counted = rows
+            if tokens is not None:
+                again = self._again(rows, tokens)
+                if again.any() and self._tokens == REFUSE:
+                    first = np.flatnonzero(again)[:1]
+                    raise self._twice(source, chunk.first + int(places[first[0]]), tokens.taken(first))
+                self._done.again += int(again.sum())
+                counted = rows.taken(np.flatnonzero(~again)) if again.any() else rows
+            self._count(counted)
+            everything_bad |= bad.keys()
         self._done.unnamed += _unnamed(source, chunk, everything_bad)
 
-    def _look_at(self, counted: Iterable[SentRows]) -> None:
-        """Search the counted rows for repeated stretches, if asked."""
+    def _count(self, rows: SentRows) -> None:
+        """Count rows, and search them for repeated stretches, if asked."""
+        self._countings[-1].take(rows)
         if self._search:
-            for rows in counted:
-                self._search.take(rows)
+            self._search.take(rows)
 
-    def _took_at_once(self, chunk: Chunk) -> bool:
-        """Count a chunk without bad rows or tokens; False, with nothing counted, if that cannot be done."""
-        if chunk.bad or chunk.tokens is not None:
-            return False
-        try:
-            if len(chunk.sent) == 1:
-                self._countings[-1].take(chunk.sent[0][1])
-            else:
-                self._countings[-1].add(self._counted(chunk))
-        except ReportError:
-            if not any(map(self._bad_rows, _parts(chunk))):
-                raise
-            return False
-        return True
-
-    def _counted(self, chunk: Chunk) -> Any:
-        """Count a chunk apart, so that an error leaves nothing half counted."""
-        counting = self._protocol.counting()
-        for _, rows in chunk.sent:
-            counting.take(rows)
-        return counting
-
-    def _bad_rows(self, chunk: Chunk) -> dict[int, Reason]:
-        """Return why rows of a chunk cannot be counted, by place, in order."""
-        bad = dict(chunk.bad)
-        for places, rows in chunk.sent:
-            for place, reason in self._countings[-1].bad_rows(rows).items():
-                bad[place if places is None else int(places[place])] = reason
-            if chunk.tokens is not None:
-                here = np.arange(len(rows)) if places is None else places
-                lengths = chunk.tokens.ends[here] - chunk.tokens.starts[here]
-                for one in np.flatnonzero(lengths > LONGEST_TOKEN).tolist():
-                    reason = Reason(f"a token of {lengths[one]} bytes", f"up to {LONGEST_TOKEN} bytes")
-                    bad.setdefault(int(here[one]), reason)
-        return dict(sorted(bad.items()))
+    def _parts(
+        self, chunk: Chunk
+    ) -> Iterator[tuple[slice, SentRows, NDArray[np.int64], Ragged | None, dict[int, Reason]]]:
+        """Yield a chunk in parts: good rows with their places and tokens, and why others cannot be counted."""
+        all_places = np.arange(chunk.n) if chunk.places is None else chunk.places
+        for start in range(0, chunk.n, _LOOKED_AT):
+            part = slice(start, min(start + _LOOKED_AT, chunk.n))
+            here = np.arange(*np.searchsorted(all_places, [part.start, part.stop]))
+            rows, places = chunk.rows.taken(here), all_places[here]
+            tokens = None if chunk.tokens is None else chunk.tokens.taken(here)
+            bad = (
+                {place: chunk.bad[place] for place in range(start, part.stop) if place in chunk.bad}
+                if chunk.bad
+                else {}
+            )
+            for row, reason in self._countings[-1].bad_rows(rows).items():
+                bad.setdefault(int(places[row]), reason)
+            if tokens is not None:
+                lengths = tokens.ends - tokens.starts
+                for row in np.flatnonzero(lengths > LONGEST_TOKEN).tolist():
+                    reason = Reason(f"a token of {lengths[row]} bytes", f"up to {LONGEST_TOKEN} bytes")
+                    bad.setdefault(int(places[row]), reason)
+            if bad:
+                fine = np.flatnonzero(~np.isin(places, [*bad]))
+                rows, places, tokens = rows.taken(fine), places[fine], tokens and tokens.taken(fine)
+            yield part, rows, places, tokens, dict(sorted(bad.items()))
 
     def _set_aside(self, source: Source, chunk: Chunk, bad: dict[int, Reason]) -> None:
         for place, reason in bad.items():
@@ -297,46 +333,32 @@ class Count:
             self._quarantine.add(source.name, line, f"{reason.came}. Allowed: {reason.allowed}.", chunk.content(place))
         self._done.bad += len(bad)
 
-    def _once(self, source: Source, chunk: Chunk, tokens: Ragged, parts: list[PlacedRows]) -> list[PlacedRows]:
-        """Return the rows whose token comes for the first time, in the order of the file; or refuse a repeated one."""
-        places, again = self._again(tokens, parts)
-        if again.any() and self._tokens == REFUSE:
-            place = int(places[again].min())
-            raise self._twice(source, chunk.first + place, tokens.taken(np.array([place])))
-        self._done.again += int(again.sum())
-        kept = [np.flatnonzero(~one) for one in np.split(again, np.cumsum([len(own) for own, _ in parts])[:-1])]
-        return [(own[some], rows.taken(some)) for (own, rows), some in zip(parts, kept, strict=True)]
-
-    def _again(self, tokens: Ragged, parts: list[PlacedRows]) -> tuple[NDArray[np.int64], BoolArray]:
-        """Record the tokens of rows in the order of the file; return the rows' places, and whose token came before."""
-        places = np.concatenate([own for own, _ in parts])
-        order = np.argsort(places, kind="stable")
-        named = order[tokens.ends[places[order]] > tokens.starts[places[order]]]
-        again = np.zeros(len(places), dtype=np.bool_)
-        again[named] = self._known.again(
-            np.concatenate([one.rows for _, one in parts])[named], tokens.taken(places[named])
-        )
-        return places, again
+    def _again(self, rows: SentRows, tokens: Ragged) -> BoolArray:
+        """Record the tokens of rows, and return whose token came before; an empty one is none."""
+        again, named = np.zeros(len(rows), dtype=np.bool_), np.flatnonzero(tokens.ends > tokens.starts)
+        again[named] = self._known.again(rows.rows[named], tokens.taken(named))
+        return again
 
     def _twice(self, source: Source, place: int, token: Ragged) -> ReportError:
         """Return the error about a repeated token, naming its earlier place; all sources are read again for it."""
-        earlier, wanted = "an earlier row", self._known.hashes(token)[0]
-        for known, read in zip(self._sources, self._readers, strict=True):
-            for chunk in read(0):
-                hashes = None if chunk.tokens is None else self._known.hashes(chunk.tokens)
-                same = [] if hashes is None else np.flatnonzero(np.all(hashes == wanted, axis=1)).tolist()
-                if same:
-                    earlier = f"{known.line(chunk.first + same[0])} of {known.name!r}"
-                    break
-            else:
-                continue
+        wanted = self._known.hashes(token)[0]
+        where, earlier = f"{source.line(place)} of {source.name!r}", "an earlier row"
+        for known, first in self._rows_with_token(wanted):
+            earlier = f"{known.line(first)} of {known.name!r}"
             break
-        where = f"{source.line(place)} of {source.name!r}"
         return ReportError(
             f"the token {token.text(0)!r} in {where}, which came in {earlier} already",
             "each respondent's reports once",
             "tokens='once' counts the first of them, and says how many were left out.",
         )
+
+    def _rows_with_token(self, wanted: NDArray[np.uint64]) -> Iterator[tuple[Source, int]]:
+        for source, read in zip(self._sources, self._readers, strict=True):
+            for chunk in read(0):
+                for _, _, places, tokens, _ in self._parts(chunk):
+                    if tokens is not None:
+                        same = np.flatnonzero(np.all(self._known.hashes(tokens) == wanted, axis=1))
+                        yield from ((source, chunk.first + int(place)) for place in places[same])
 
     def _about(self, quarantine: str | Path | None) -> list[Any]:
         """Return plain values that identify this count in a checkpoint."""
@@ -396,7 +418,7 @@ class Count:
         counted = sum(one.n for one in self._countings) + self._done.again
         # a message is one row of its file, and several of the protocol where a unit has several
         units = Counter(row.unit for row in self._protocol.sent_rows)
-        most = good * (max(units.values()) if any(isinstance(one, AnswerSource) for one in self._sources) else 1)
+        most = good * (max(units.values()) if any(isinstance(one, MessageSource) for one in self._sources) else 1)
         if not good <= counted <= most:
             raise LdpstatsError(f"{counted:,} rows counted or left out, of {good:,} that could be", "each of them once")
 
@@ -404,7 +426,7 @@ class Count:
         """Check that the counts of the current source's collection match the rows read from it."""
         done = self._done
         source = None if done.source == len(self._sources) else self._sources[done.source]
-        if source is None or source.identity is None or isinstance(source, AnswerSource):
+        if source is None or source.identity is None or isinstance(source, MessageSource):
             return
         known = [one["respondents"]["counted"].get(source.identity, ()) for one in state["counted"]]
         counted, fine = sum(n for rows in known for _, n in rows), done.rows - done.bad
@@ -420,10 +442,9 @@ class Count:
         for chunk in read(0):
             if end is not None and chunk.end > end:
                 return
-            if chunk.tokens is not None:
-                bad = self._bad_rows(chunk)
-                if parts := [_without(*whole, bad) for whole in chunk.sent]:
-                    self._again(chunk.tokens, parts)
+            for _, rows, _, tokens, _ in self._parts(chunk):
+                if tokens is not None:
+                    self._again(rows, tokens)
 
 
 @dataclass(slots=True)
@@ -464,33 +485,14 @@ class _Done:
         )
 
 
-def _unnamed(source: Source, chunk: Chunk, bad: dict[int, Reason]) -> int:
+def _unnamed(source: Source, chunk: Chunk, bad: Collection[int]) -> int:
     """Return how many counted messages of clients have no token, so that nothing shows repeated ones."""
-    if not isinstance(source, AnswerSource):
+    if not isinstance(source, MessageSource):
         return 0
-    if chunk.tokens is None:
-        return chunk.n - len(bad)
-    return int(np.delete(chunk.tokens.starts == chunk.tokens.ends, list(bad)).sum())
-
-
-def _parts(chunk: Chunk) -> Iterator[Chunk]:
-    """Yield the chunk in parts: places stay those of the whole, and `n` counts all rows up to the part's end."""
-    for start in range(0, chunk.n, _LOOKED_AT):
-        stop = min(start + _LOOKED_AT, chunk.n)
-        sent: list[tuple[NDArray[np.int64] | None, SentRows]] = []
-        for places, rows in chunk.sent:
-            all_places = np.arange(len(rows)) if places is None else places
-            here = np.flatnonzero((all_places >= start) & (all_places < stop))
-            sent.append((all_places[here], rows.taken(here)))
-        bad = {place: chunk.bad[place] for place in range(start, stop) if place in chunk.bad} if chunk.bad else {}
-        yield replace(chunk, n=stop, sent=sent, bad=bad)
-
-
-def _without(places: NDArray[np.int64] | None, rows: SentRows, bad: dict[int, Reason]) -> PlacedRows:
-    """Return the rows that are not bad, with their places in the chunk."""
-    here = np.arange(len(rows)) if places is None else places
-    fine = np.flatnonzero(~np.isin(here, list(bad)))
-    return here[fine], rows if len(fine) == len(rows) else rows.taken(fine)
+    named: list[int] = []
+    if chunk.tokens is not None and chunk.places is not None:
+        named = chunk.places[chunk.tokens.ends > chunk.tokens.starts].tolist()
+    return chunk.n - len({*named, *bad})
 
 
 def _refuse_what_workers_cannot(tokens: str, resume: str | Path | None, *, repeated: bool) -> None:

@@ -14,15 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpstats.errors import shortened
-from ldpstats.io.chunks import Chunk
-from ldpstats.io.described_files import ReportFile, counted
-from ldpstats.io.headers import Header, damaged, read_header, refuse_other_columns
-from ldpstats.io.layouts import Layout, Ragged, no_formula
+from ldpstats.io.columns import Chunk, Ragged, Source, no_formula
+from ldpstats.io.headers import Header, ReportFile, counted, damaged, read_header, refuse_other_columns
 from ldpstats.limits import LARGEST_HEADER
 from ldpstats.numbers.arrays import BoolArray, IntArray
 from ldpstats.protocols import LocalProtocol
-from ldpstats.protocols.counting import SentRows, unknown_rows
-from ldpstats.protocols.wire import Reason
+from ldpstats.protocols.counting import Layout, SentRows, impossible, unknown_rows
+from ldpstats.protocols.wire import Reason, to_bytes
 
 MAGIC = b"# ldpstats reports "
 _PIECE = 1 << 22
@@ -30,8 +28,8 @@ _PIECE = 1 << 22
 _NUMBER = 20
 """No whole number takes more letters, with what separates it from the next one."""
 _END = re.compile(rb"# end (0|[1-9][0-9]{0,17}) ([0-9a-f]{64})\n")
-_ROWS = 1 << 17
-"""The most lines that are looked at at once: of each that is bad it is kept why."""
+_ROWS, _BYTES = 1 << 17, 1 << 26
+"""The most lines, and bytes of their reports, that are looked at at once: of each that is bad it is kept why."""
 _FIRST_LINE = 3
 """The line of the first row, behind the header and the names of the columns."""
 _WHOLE = "a whole number, as it was written"
@@ -50,10 +48,18 @@ class CsvReports:
     ) -> None:
         """Write the reports of several respondents in one row (by number) of the protocol."""
         self._n += len(data)
-        step = max(1, _PIECE // (3 * _NUMBER + 2 * int(self._layout.widths[row])))
+        form, step = (
+            self._layout.rows[row].wire.report_format,
+            max(1, _PIECE // (3 * _NUMBER + 2 * int(self._layout.widths[row]))),
+        )
         for start in range(0, len(data), step):
             part = slice(start, start + step)
-            lines = self._lines(row, data[part], None if blocks is None else blocks[part])
+            if form.width is None:
+                lines = _lines_of_numbers(row, [data[part], *([] if blocks is None else [blocks[part]])])
+            else:
+                raw = to_bytes(data[part], form)
+                digits = raw.tobytes().hex("\n", raw.shape[1]).replace("\n", f"\n{row},x")
+                lines = f"{row},x{digits}\n".encode()
             if tokens is not None:
                 texts = zip(lines.splitlines(), tokens[part], strict=True)
                 lines = b"".join(line + f",{no_formula(token)}\n".encode() for line, token in texts)
@@ -66,30 +72,32 @@ class CsvReports:
     def give_up(self) -> None:
         """Do nothing: there is nothing to release."""
 
-    def _lines(self, row: int, data: NDArray[Any], blocks: IntArray | None) -> bytes:
-        from ldpstats.numbers import kernels
-
-        form = self._layout.rows[row].wire.report_format
-        if self._layout.sizes[row]:
-            raw = self._layout.written(row, data)
-            out = np.empty(len(raw) * (_NUMBER + 2 * raw.shape[1] + 2), dtype=np.uint8)
-            written = kernels.write_bytes(np.full(len(raw), row), np.ascontiguousarray(raw), out)
-        else:
-            assert form.width is None  # one whole number
-            columns = [np.full(len(data), row), data, *([] if blocks is None else [blocks])]
-            out = np.empty(len(data) * _NUMBER * len(columns), dtype=np.uint8)
-            written = kernels.write_numbers(np.column_stack(columns).astype(np.int64), out)
-        return out[:written].tobytes()
-
     def _write(self, text: bytes) -> None:
         self._digest.update(text)
         self._file.write(text)
 
 
-class CsvSource:
-    """Reader of reports in a CSV file, in constant memory."""
+def _lines_of_numbers(row: int, columns: Sequence[IntArray]) -> bytes:
+    """Write a line for every row of whole numbers behind the number of the protocol's row, with commas between them."""
+    n = len(columns[0])
+    letters, shown = (
+        [np.full(n, one, dtype=np.uint8) for one in str(row).encode()],
+        [np.ones(n, np.bool_)] * len(str(row)),
+    )
+    for numbers in columns:
+        letters.append(np.full(n, ord(","), dtype=np.uint8))
+        shown.append(np.ones(n, dtype=np.bool_))
+        for place in range(len(str(numbers.max())) - 1, -1, -1):
+            power = numbers.dtype.type(10**place)
+            letters.append((numbers // power % 10).astype(np.uint8) + np.uint8(ord("0")))
+            shown.append(numbers >= power if place else np.ones(n, dtype=np.bool_))
+    letters.append(np.full(n, ord("\n"), dtype=np.uint8))
+    shown.append(np.ones(n, dtype=np.bool_))
+    return np.stack(letters, axis=1)[np.stack(shown, axis=1)].tobytes()
 
-    size: int | None = None
+
+class CsvSource(Source):
+    """Reader of reports in a CSV file, in constant memory."""
 
     def __init__(self, path: str, name: str) -> None:
         self._path, self.name = path, name
@@ -102,6 +110,7 @@ class CsvSource:
         self.header, _ = read_header(head[len(MAGIC) :], name)
         self.identity, self._head = self.header.collection, head + names
         self._names = names.decode(errors="replace").rstrip("\n").split(",")
+        self.tokens = "token" in self._names
         refuse_other_columns(self._names, name)
 
     @property
@@ -110,15 +119,10 @@ class CsvSource:
         with Path(self._path).open("rb") as file:
             return ["csv", hashlib.file_digest(file, "sha256").hexdigest()]
 
-    @property
-    def tokens(self) -> bool:
-        """Whether rows have tokens."""
-        return "token" in self._names
-
     def fits(self, protocol: LocalProtocol) -> Callable[[int], Iterator[Chunk]]:
         """Return a reader of a protocol's rows; a file of another protocol is refused."""
         self.header.refuse_another(protocol, self.name)
-        layout = Layout.of(protocol)
+        layout = Layout(protocol.sent_rows, protocol.adaptive)
         if self._names != _names(layout, tokens=self.tokens):
             raise damaged(self.name, f"its columns are {shortened(self._names, 200)}")
         return partial(self._chunks, layout)
@@ -129,28 +133,60 @@ class CsvSource:
 
     def described(self) -> ReportFile:
         """Return the header's statements and the number of reports in every row; reads the whole file."""
-        counts = np.zeros(len(self.header.rows) + 1, dtype=np.int64)
-        for text, _ in self._lines():
-            lines = _Lines(np.frombuffer(text, dtype=np.uint8), text.count(b"\n"), len(self._names))
-            counts += counted(lines.numbers(0), len(self.header.rows))
-        return ReportFile.of(self.name, "CSV", self.header, counts.tolist(), tokens=self.tokens)
+        rows = (_numbers(_fields(text, len(self._names))[0]) for text, _ in self._lines(_ROWS))
+        return ReportFile.of(self.name, "CSV", self.header, counted(rows, len(self.header.rows)), tokens=self.tokens)
 
     def _chunks(self, layout: Layout, end: int = 0) -> Iterator[Chunk]:
         """Read all of the file, since its digest is that of all of it, and yield the chunks behind `end`."""
         first = behind = 0
-        for text, place in self._lines():
-            n, behind = text.count(b"\n"), place + len(text)
+        for text, place in self._lines(min(_ROWS, max(1, _BYTES // max(layout.width, 1)))):
+            behind = place + len(text)
             if behind > end:
-                lines = _Lines(np.frombuffer(text, dtype=np.uint8), n, len(self._names))
-                sent, bad = lines.sent(layout, self.header)
-                tokens = lines.field(len(self._names) - 1).unquoted if self.tokens else None
-                yield Chunk(first, n, sent, bad, lines.whole, tokens, behind)
-            first += n
+                yield self._chunk(layout, text, first, behind)
+            first += text.count(b"\n")
         if end > behind:
             raise damaged(self.name, f"it ends before the place {end:,}, from which it was to be read on")
 
-    def _lines(self) -> Iterator[tuple[bytes, int]]:
-        """Yield pieces of whole lines with their places in the file, and refuse what was changed or cut."""
+    def _chunk(self, layout: Layout, text: bytes, first: int, end: int) -> Chunk:
+        """Return the lines that can be read as rows to count, and why others cannot."""
+        fields = _fields(text, len(self._names))
+        numbers = {"row": _numbers(fields[0]), **({"block": _numbers(fields[2])} if layout.blocks else {})}
+        rows, n = numbers["row"], len(fields[0].starts)
+        readable = np.logical_and.reduce([one >= 0 for one in numbers.values()])
+        known = np.flatnonzero(readable & (rows < len(layout.rows)))
+        reports, fine = _reports(layout, rows[known], fields[1].taken(known))
+        places = known[fine]
+
+        def content(place: int) -> str:
+            line = slice(fields[0].starts[place], fields[-1].ends[place])
+            return text[line].decode(errors="replace")
+
+        bad: dict[int, Reason] = {}
+        if len(places) < n:
+            wanted = f"{len(fields)} fields with commas between them"
+            broken = np.flatnonzero(fields[0].ends < 0).tolist()
+            bad = {place: Reason(f"the line {content(place)[:80]!r}", wanted) for place in broken}
+            for what, found in numbers.items():
+                column = fields[self._names.index(what)]
+                for place in np.flatnonzero(found < 0).tolist():
+                    bad.setdefault(place, Reason(f"the {what} {column.text(place)[:80]!r}", _WHOLE))
+            for place, reason in unknown_rows(rows, layout.rows).items():
+                bad.setdefault(place, reason)
+            for place in known[~fine].tolist():
+                bad[place] = _no_report(layout, int(rows[place]), fields[1].text(place))
+        sent = SentRows(
+            self.header.collection,
+            rows[places],
+            reports[fine],
+            None,
+            self.header.simulated,
+            numbers["block"][places] if layout.blocks else None,
+        )
+        tokens = fields[-1].taken(places).unquoted if self.tokens else None
+        return Chunk(first, n, end, sent, None if len(places) == n else places, bad, content, tokens)
+
+    def _lines(self, most: int) -> Iterator[tuple[bytes, int]]:
+        """Yield pieces of at most so many whole lines with their places, and refuse what was changed or cut."""
         digest, rows, rest, place = hashlib.sha256(self._head), 0, b"", len(self._head)
         with Path(self._path).open("rb") as file:
             if file.read(place) != self._head:
@@ -163,7 +199,7 @@ class CsvSource:
                 whole, rest = text[:stop], text[stop:]
                 digest.update(whole)
                 rows += whole.count(b"\n")
-                for part in _parts(whole):
+                for part in _parts(whole, most):
                     yield part, place
                     place += len(part)
                 if ended:
@@ -184,97 +220,62 @@ class CsvSource:
             )
 
 
-def _parts(text: bytes) -> Iterator[bytes]:
-    """Yield pieces of whole lines, of bounded size."""
-    ends = np.flatnonzero(np.frombuffer(text, dtype=np.uint8) == ord("\n"))[_ROWS - 1 :: _ROWS]
+def _parts(text: bytes, most: int) -> Iterator[bytes]:
+    """Yield pieces of at most so many whole lines."""
+    ends = np.flatnonzero(np.frombuffer(text, dtype=np.uint8) == ord("\n"))[most - 1 :: most]
     for start, end in pairwise([0, *(int(one) + 1 for one in ends), len(text)]):
         if start < end:
             yield text[start:end]
 
 
-class _Lines:
-    """Lines of one piece of text, with the bounds of their fields."""
-
-    def __init__(self, text: NDArray[np.uint8], n: int, columns: int) -> None:
-        from ldpstats.numbers import kernels
-
-        self._text, self._n = text, n
-        self._bounds = np.zeros((n, columns + 1), dtype=np.int64)
-        kernels.find_fields(text, self._bounds)
-        self._broken = self._bounds[:, 1] < 0
-        self._ends = self._bounds[:, columns].copy()
-        # of a line that has other fields nothing is read
-        self._bounds[self._broken, 1:] = self._bounds[self._broken, :1] + 1
-
-    def whole(self, place: int) -> str:
-        """Return a line as it stands in the file."""
-        return bytes(self._text[self._bounds[place, 0] : self._ends[place] - 1]).decode(errors="replace")
-
-    def field(self, column: int) -> Ragged:
-        """Return the texts of one column."""
-        return Ragged(self._text, self._bounds[:, column].copy(), self._bounds[:, column + 1] - 1)
-
-    def sent(
-        self, layout: Layout, header: Header
-    ) -> tuple[list[tuple[NDArray[np.int64] | None, SentRows]], dict[int, Reason]]:
-        """Return the lines as rows to count, with their places, and why others are none."""
-        rows, texts = self.numbers(0), self.field(1)
-        blocks = self.numbers(2) if layout.blocks else None
-        allowed = f"{self._bounds.shape[1] - 1} fields with commas between them"
-        bad = {
-            place: Reason(f"the line {self.whole(place)[:80]!r}", allowed)
-            for place in np.flatnonzero(self._broken).tolist()
-        }
-        bad |= self._no_numbers(0, rows, bad)
-        bad |= {} if blocks is None else self._no_numbers(2, blocks, bad)
-        known = np.delete(np.arange(self._n), list(bad))
-        whole = SentRows(header.collection, rows, rows, None, header.simulated, blocks)
-        strange = unknown_rows(whole.taken(known), layout.rows)
-        bad |= {int(known[place]): reason for place, reason in strange.items()}
-        known = np.delete(known, list(strange))
-        sent: list[tuple[NDArray[np.int64] | None, SentRows]] = []
-        for size in np.unique(layout.sizes[rows[known]]).tolist():
-            places = known[layout.sizes[rows[known]] == size]
-            reports, fine = _read(texts.taken(places), size)
-            wanted = f"{size} bytes: an x, and two digits for each" if size else _WHOLE
-            bad |= {int(one): Reason(f"the report {texts.text(one)[:80]!r}", wanted) for one in places[~fine]}
-            sent.append(
-                (
-                    places[fine],
-                    SentRows(
-                        header.collection,
-                        rows[places[fine]],
-                        reports[fine],
-                        None,
-                        header.simulated,
-                        None if blocks is None else blocks[places[fine]],
-                    ),
-                )
-            )
-        return sent, bad
-
-    def numbers(self, column: int) -> NDArray[np.int64]:
-        """Return the whole numbers of one column; -1 for anything else."""
-        return _read(self.field(column), 0)[0]
-
-    def _no_numbers(self, column: int, found: NDArray[np.int64], known: dict[int, Reason]) -> dict[int, Reason]:
-        texts, what = self.field(column), ("row", "report", "block")[column]
-        wrong = [int(place) for place in np.flatnonzero(found < 0) if place not in known]
-        return {place: Reason(f"the {what} {texts.text(place)[:80]!r}", _WHOLE) for place in wrong}
-
-
-def _read(texts: Ragged, size: int) -> tuple[NDArray[Any], BoolArray]:
-    """Parse fields as whole numbers (size 0), or as `size` bytes each in hexadecimal; and which fields are such."""
+def _fields(text: bytes, columns: int) -> list[Ragged]:
+    """Return the fields of lines by column; of a line that has others the first one ends before it begins."""
     from ldpstats.numbers import kernels
 
-    starts, ends = np.ascontiguousarray(texts.starts), np.ascontiguousarray(texts.ends)
-    if not size:
-        numbers = np.empty(len(starts), dtype=np.int64)
-        kernels.read_numbers(texts.data, starts, ends, numbers)
-        return numbers, numbers >= 0
-    raw, fine = np.zeros((len(starts), size), dtype=np.uint8), np.empty(len(starts), dtype=np.bool_)
-    kernels.read_bytes(texts.data, starts, ends, raw, fine)
-    return raw, fine
+    data = np.frombuffer(text, dtype=np.uint8)
+    bounds = np.zeros((text.count(b"\n"), columns + 1), dtype=np.int64)
+    kernels.find_fields(data, bounds)
+    return [Ragged(data, bounds[:, one].copy(), bounds[:, one + 1] - 1) for one in range(columns)]
+
+
+def _numbers(texts: Ragged) -> NDArray[np.int64]:
+    """Read whole numbers; -1 for anything else."""
+    from ldpstats.numbers import kernels
+
+    numbers = np.empty(len(texts.starts), dtype=np.int64)
+    kernels.read_numbers(texts.data, texts.starts, texts.ends, numbers)
+    return numbers
+
+
+def _reports(layout: Layout, rows: IntArray, texts: Ragged) -> tuple[NDArray[Any], BoolArray]:
+    """Read the reports in known rows as a column, and say which of them can be read."""
+    from ldpstats.numbers import kernels
+
+    numbers = layout.are_numbers[rows]
+    if not layout.width:
+        found = _numbers(texts)
+        return found, found >= 0
+    column, fine = layout.column(len(rows)), np.empty(len(rows), dtype=np.bool_)
+    kernels.read_bytes(texts.data, texts.starts, texts.ends, layout.widths[rows], column, fine)
+    fine &= ~numbers
+    for row in np.unique(rows[numbers]).tolist():
+        places = np.flatnonzero(rows == row)
+        found = _numbers(texts.taken(places))
+        fits = (found >= 0) & (found <= np.iinfo(layout.rows[row].wire.report_format.dtype).max)
+        column[places] = 0
+        layout.put(column, places[fits], row, found[fits])
+        fine[places] = fits
+    return column, fine
+
+
+def _no_report(layout: Layout, row: int, text: str) -> Reason:
+    """Return why a text is no report in a known row."""
+    wire = layout.rows[row].wire
+    if wire.report_format.width is not None:
+        return Reason(f"the report {text[:80]!r}", f"{layout.widths[row]} bytes: an x, and two digits for each")
+    if re.fullmatch("[1-9][0-9]{0,17}", text):  # more than its bytes can hold
+        return impossible(int(text), wire)
+    return Reason(f"the report {text[:80]!r}", _WHOLE)
 
 
 def _names(layout: Layout, *, tokens: bool) -> list[str]:

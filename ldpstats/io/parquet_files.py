@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -13,18 +12,17 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.answers.parquet_sizes import check_footer, pages_of
+from ldpstats.answers.parquet import check_footer, pages_of
 from ldpstats.errors import LdpstatsError, one_line, shortened
-from ldpstats.io.checksums import checksum
-from ldpstats.io.chunks import Chunk
-from ldpstats.io.described_files import ReportFile, counted
-from ldpstats.io.headers import Header, damaged, read_header, refuse_other_columns
-from ldpstats.io.known_tokens import LONGEST_TOKEN
-from ldpstats.io.layouts import Layout, Ragged, counted_columns
+from ldpstats.io.columns import Chunk, Ragged, Source
+from ldpstats.io.headers import Header, ReportFile, counted, damaged, read_header, refuse_other_columns
+from ldpstats.io.tokens import LONGEST_TOKEN
 from ldpstats.limits import LARGEST_GROUP, LARGEST_HEADER, MOST_GROUPS, too_little_memory
 from ldpstats.numbers.arrays import IntArray
 from ldpstats.protocols import LocalProtocol
-from ldpstats.saving.envelope import UNREADABLE, digest
+from ldpstats.protocols.counting import Layout, SentRows, unknown_rows
+from ldpstats.protocols.wire import Reason, to_bytes
+from ldpstats.saving.files import UNREADABLE, digest
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,7 +44,7 @@ class ParquetReports:
         self._layout, self._header, self._tokens = layout, header, tokens
         self._schema = _schema(layout, tokens=tokens)
         # reports that are numbers are packed into as many bits as they need, which a compression would not improve
-        numbers = layout.size == 0
+        numbers = not layout.width
         self._writer = parquet.ParquetWriter(
             file,
             self._schema,
@@ -57,23 +55,35 @@ class ParquetReports:
         )
         width = int(layout.widths.max()) + LONGEST_TOKEN * tokens
         self._limit = min(_ROWS, max(1, _BYTES // width // 8 * 8))
-        self._waiting: list[_Piece] = []
+        self._waiting: list[pa.Table] = []
         self._groups: list[tuple[int, str]] = []
 
     def add(
         self, row: int, data: NDArray[Any], blocks: IntArray | None = None, tokens: Sequence[str] | None = None
     ) -> None:
         """Write the reports of several respondents in one row (by number) of the protocol."""
-        if not len(data):
+        (arrow, _), layout, n = _arrow(), self._layout, len(data)
+        if not n:
             return
-        written = self._layout.written(row, data)
-        self._waiting.append(_Piece(row, written, blocks, None if tokens is None else list(tokens)))
+        kind = self._schema.field("report").type
+        if layout.width:
+            raw = to_bytes(data, layout.rows[row].wire.report_format)
+            buffers = [None, arrow.py_buffer(raw.tobytes())]
+            if not arrow.types.is_fixed_size_binary(kind):
+                buffers.insert(1, arrow.py_buffer(np.arange(n + 1, dtype=np.int32) * np.int32(raw.shape[1])))
+            reports = arrow.Array.from_buffers(kind, n, buffers)
+        else:
+            reports = arrow.array(data.astype(layout.number, copy=False))
+        columns = [arrow.array(np.full(n, row), self._schema.field("row").type), reports]
+        columns += [] if blocks is None else [arrow.array(blocks.astype(_BLOCK))]
+        columns += [arrow.array(tokens, arrow.string())] if self._tokens else []
+        self._waiting.append(arrow.Table.from_arrays(columns, schema=self._schema))
         while sum(map(len, self._waiting)) >= self._limit:
             self._flush()
 
     def close(self) -> None:
         """Write what is left, and the header with the checksums of all row groups."""
-        if self._waiting:
+        if any(map(len, self._waiting)):
             self._flush()
         self._writer.add_key_value_metadata({_KEY: self._header.to_text(groups=self._groups)})
         try:
@@ -96,57 +106,14 @@ class ParquetReports:
                 "as many reports as fit into them",
                 "Write several files: tables_of counts them together.",
             )
-        pieces, room = [], self._limit
-        while self._waiting and room:
-            whole = self._waiting.pop(0)
-            pieces.append(whole.part(0, room))
-            if len(whole) > room:
-                self._waiting.insert(0, whole.part(room, len(whole)))
-            room -= len(pieces[-1])
-        columns = self._columns(pieces)
-        table = _arrow()[0].Table.from_arrays(columns, schema=self._schema)
-        self._writer.write_table(table, row_group_size=self._limit)
-        self._groups.append((len(table), checksum(_arrays(table))))
-
-    def _columns(self, pieces: Sequence[_Piece]) -> list[pa.Array]:
-        arrow, _ = _arrow()
-        numbers = np.array([piece.row for piece in pieces], dtype=self._layout.row_number)
-        columns = [arrow.array(np.repeat(numbers, [len(piece) for piece in pieces]))]
-        reports = [piece.reports for piece in pieces]
-        if self._layout.size == 0:
-            columns.append(arrow.array(np.concatenate(reports)))
-        else:
-            lengths = np.concatenate([np.full(len(one), one.shape[1]) for one in reports])
-            offsets = np.append(0, np.cumsum(lengths)).astype(np.int32)
-            raw = np.concatenate([one.ravel() for one in reports])
-            of_one_size = [None, arrow.py_buffer(raw)]
-            buffers = of_one_size if self._layout.size else [None, arrow.py_buffer(offsets), arrow.py_buffer(raw)]
-            columns.append(arrow.Array.from_buffers(self._schema.field("report").type, len(lengths), buffers))
-        if self._layout.blocks:
-            columns.append(arrow.array(np.concatenate([piece.blocks for piece in pieces]).astype(_BLOCK)))
-        if self._tokens:
-            columns.append(arrow.array([one for piece in pieces for one in piece.tokens or ()], arrow.string()))
-        return columns
+        whole = _arrow()[0].concat_tables(self._waiting)
+        group = whole.slice(0, self._limit).combine_chunks()
+        self._waiting = [whole.slice(self._limit)]
+        self._writer.write_table(group, row_group_size=self._limit)
+        self._groups.append((len(group), checksum(_arrays(group))))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Piece:
-    """Reports in one row of the protocol, waiting for a row group to be full."""
-
-    row: int
-    reports: NDArray[Any]
-    blocks: IntArray | None
-    tokens: list[str] | None
-
-    def __len__(self) -> int:
-        return len(self.reports)
-
-    def part(self, start: int, stop: int) -> _Piece:
-        blocks, tokens = (None if one is None else one[start:stop] for one in (self.blocks, self.tokens))
-        return _Piece(self.row, self.reports[start:stop], blocks, tokens)  # type: ignore[arg-type]  # each its own kind
-
-
-class ParquetSource:
+class ParquetSource(Source):
     """Reader of reports in a Parquet file, by row groups."""
 
     def __init__(self, path: str, name: str) -> None:
@@ -167,6 +134,7 @@ class ParquetSource:
             raise damaged(name, f"its header takes {len(said):,} bytes, and not up to {LARGEST_HEADER:,}")
         self.header, more = read_header(said, name)
         refuse_other_columns(columns, name)
+        self.tokens = "token" in columns
         groups = more.get("groups")
         if set(more) != {"groups"} or not isinstance(groups, list):
             raise damaged(name, "its header says nothing about its row groups")
@@ -192,15 +160,10 @@ class ParquetSource:
         """Number of row groups; a chunk ends at the end of each."""
         return len(self._groups)
 
-    @property
-    def tokens(self) -> bool:
-        """Whether rows have tokens."""
-        return "token" in self._file.schema_arrow.names
-
     def fits(self, protocol: LocalProtocol) -> Callable[[int], Iterator[Chunk]]:
         """Return a reader of a protocol's rows; a file of another protocol is refused."""
         self.header.refuse_another(protocol, self.name)
-        layout, found = Layout.of(protocol), self._file.schema_arrow
+        layout, found = Layout(protocol.sent_rows, protocol.adaptive), self._file.schema_arrow
         if found.remove_metadata() != _schema(layout, tokens=self.tokens):
             raise damaged(self.name, f"its columns are {shortened(str(found.remove_metadata()), 200)}")
         return partial(self._chunks, layout)
@@ -211,11 +174,11 @@ class ParquetSource:
 
     def described(self) -> ReportFile:
         """Return the header's statements and the number of reports in every row; reads the whole file."""
-        counts = np.zeros(len(self.header.rows) + 1, dtype=np.int64)
-        for table, _ in self._tables(0):
-            with _as_damage(self.name):
-                counts += counted(table["row"].to_numpy(), len(self.header.rows))
-        return ReportFile.of(self.name, "Parquet", self.header, counts.tolist(), tokens=self.tokens)
+        with _as_damage(self.name):
+            rows = (table["row"].to_numpy() for table, _ in self._tables(0))
+            return ReportFile.of(
+                self.name, "Parquet", self.header, counted(rows, len(self.header.rows)), tokens=self.tokens
+            )
 
     def _chunks(self, layout: Layout, end: int = 0) -> Iterator[Chunk]:
         for group, (table, first) in enumerate(self._tables(end), end):
@@ -235,18 +198,32 @@ class ParquetSource:
             first += len(table)
 
     def _chunk(self, layout: Layout, table: pa.Table, first: int, end: int) -> Chunk:
-        rows = table["row"].to_numpy()
-        blocks = table["block"].to_numpy() if layout.blocks else None
-        column = table["report"]
-        reports = _array(column.chunk(0)) if column.num_chunks else np.zeros(0, dtype=np.uint8)
-        sent, bad = counted_columns(layout, self.header.collection, rows, reports, self.header.simulated, blocks)
-        texts = _ragged(table["token"].chunk(0)) if "token" in table.column_names and len(table) else None
+        from ldpstats.numbers import kernels
+
+        rows, column = table["row"].to_numpy(), table["report"]
+        found = _array(column.chunk(0)) if column.num_chunks else layout.column(0)
+        bad: dict[int, Reason] = {}
+        fine: Any = slice(None)
+        if isinstance(found, Ragged):
+            bad, lengths = unknown_rows(rows, layout.rows), found.ends - found.starts
+            widths = layout.widths[np.minimum(rows, len(layout.rows) - 1)]
+            for place in np.flatnonzero(lengths != widths).tolist():
+                reason = Reason(f"a report of {lengths[place]} bytes", f"one of {widths[place]} bytes")
+                bad.setdefault(place, reason)
+            fine = np.delete(np.arange(len(rows)), list(bad))
+            reports = layout.column(len(fine))
+            kernels.copy_pieces(found.data, found.starts[fine], found.ends[fine], reports)
+        else:
+            reports = found
+        blocks = table["block"].to_numpy()[fine].astype(np.int64) if layout.blocks else None
+        sent = SentRows(self.header.collection, rows[fine], reports, None, self.header.simulated, blocks)
+        tokens = _ragged(table["token"].chunk(0)).taken(fine) if self.tokens and len(table) else None
 
         def content(place: int) -> str:
             row = table.slice(place, 1).to_pylist()[0]
             return json.dumps(row, default=lambda raw: raw.hex(), ensure_ascii=False)
 
-        return Chunk(first, len(table), sent, bad, content, texts, end)
+        return Chunk(first, len(table), end, sent, fine if bad else None, bad, content, tokens)
 
     def _refuse_large(self, group: int) -> None:
         """Refuse a row group that would take more memory than ours do, before it is unpacked."""
@@ -276,11 +253,33 @@ def _arrow() -> Any:
 
 def _schema(layout: Layout, *, tokens: bool) -> pa.Schema:
     arrow, _ = _arrow()
-    kinds = [("row", arrow.from_numpy_dtype(layout.row_number))]
-    numbers = arrow.from_numpy_dtype(layout.number) if layout.size == 0 else None
-    kinds.append(("report", numbers or arrow.binary(layout.size or -1)))
+    alike = not layout.are_numbers.any() and len({*layout.widths.tolist()}) == 1
+    # one number more than there are rows stands for one that is none
+    kinds = [("row", arrow.from_numpy_dtype(np.min_scalar_type(len(layout.rows))))]
+    kinds.append(
+        (
+            "report",
+            arrow.binary(layout.width if alike else -1) if layout.width else arrow.from_numpy_dtype(layout.number),
+        )
+    )
     kinds += [("block", arrow.from_numpy_dtype(_BLOCK))] * layout.blocks + [("token", arrow.string())] * tokens
     return arrow.schema([arrow.field(name, kind, nullable=False) for name, kind in kinds])
+
+
+def checksum(columns: Iterable[NDArray[Any]]) -> str:
+    """Return 16 hexadecimal digits that depend on every byte and on their order: against accidents, not attackers."""
+    from ldpstats.numbers.kernels import folded
+
+    total = np.uint64(1)
+    for column in columns:
+        raw = np.ascontiguousarray(column).view(np.uint8).ravel()
+        whole = raw.size - raw.size % _WIDEST
+        end = np.zeros(2 * _WIDEST, dtype=np.uint8)
+        end[: raw.size - whole] = raw[whole:]
+        end[_WIDEST] = raw.size - whole
+        total = np.uint64(folded(raw[:whole].view(np.uint64), total))
+        total = np.uint64(folded(end.view(np.uint64), total))
+    return f"{int(total):016x}"
 
 
 def _arrays(table: pa.Table) -> Iterator[NDArray[Any]]:
@@ -289,7 +288,7 @@ def _arrays(table: pa.Table) -> Iterator[NDArray[Any]]:
         for part in column.chunks:
             found = _array(part)
             if isinstance(found, Ragged):
-                yield found.data[: found.ends[-1]] if len(part) else found.data
+                yield found.data[found.starts[0] : found.ends[-1]] if len(part) else found.data
                 yield found.ends - found.starts
             else:
                 yield found

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import BinaryIO, Self
 
 from ldpstats.errors import LdpstatsError, ReportError
-from ldpstats.io.layouts import no_formula
+from ldpstats.io.columns import no_formula
 
 HEADER = b"file,row,reason,content\n"
 _ENOUGH = 10_000

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import stat
 import sys
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -16,21 +16,20 @@ import pandas as pd
 from ldpstats.answers.columns import frame_column
 from ldpstats.answers.frames import Frame, checked_frame
 from ldpstats.errors import LdpstatsError, ReportError, shortened
-from ldpstats.io.answer_files import AnswerReader, ClientAnswer
 from ldpstats.io.csv_files import CsvReports, CsvSource
 from ldpstats.io.headers import Header
-from ldpstats.io.known_tokens import checked_tokens
-from ldpstats.io.layouts import Layout
+from ldpstats.io.messages import Message, MessageReader
 from ldpstats.io.parquet_files import ParquetReports, ParquetSource
 from ldpstats.io.sources import STANDARD, is_report_file, open_source
+from ldpstats.io.tokens import checked_tokens
 from ldpstats.numbers.arrays import unweighted
 from ldpstats.numbers.randomness import Rng, generator
 from ldpstats.presentation import progress
 from ldpstats.protocols import LocalProtocol
 from ldpstats.protocols.contract import missing
-from ldpstats.protocols.wire import Reason
+from ldpstats.protocols.counting import Layout, by_row, decoded_reports
 from ldpstats.saving.files import replacing
-from ldpstats.tables.parts import new_identity
+from ldpstats.tables.respondents import new_identity
 
 Writer: TypeAlias = ParquetReports | CsvReports
 _WRITERS: dict[str, type[Writer]] = {".parquet": ParquetReports, ".csv": CsvReports, STANDARD: CsvReports}
@@ -155,43 +154,37 @@ def write_messages(
         )
     if not isinstance(messages, Iterable):
         raise LdpstatsError(f"messages {shortened(messages)}", "a list of messages, or anything that yields them")
-    reader, waiting, done = AnswerReader(protocol), iter(messages), 0
-    first = _read(reader, waiting, done)
-    if not first:
+    reader, waiting, done = MessageReader(protocol), iter(messages), 0
+    with ExitStack() as opened:
+        while some := list(islice(waiting, _AT_ONCE)):
+            answers, rows, places, bad = reader.read(some)
+            if bad:
+                raise bad[min(bad)].error(f"message {done + min(bad) + 1:,}")
+            if not done:
+                simulated, named = answers[0].simulated, any(one.token for one in answers)
+                header = Header.of(protocol, new_identity(None, ()), simulated=simulated)
+                writer = opened.enter_context(_writing(path, protocol, header, tokens=named))
+            _refuse_unlike(answers, done, simulated=simulated, named=named)
+            for row, here in by_row(rows.rows):
+                data, _ = decoded_reports(rows.reports[here], protocol.sent_rows[row].wire)
+                tokens = [answers[place].token for place in places[here].tolist()] if named else None
+                writer.add(row, data, None, tokens)
+            done += len(some)
+    if not done:
         raise LdpstatsError("no messages at all", "at least one")
-    simulated, named = first[0].simulated, any(one.token for one in first.values())
-    header = Header.of(protocol, new_identity(None, ()), simulated=simulated)
-    with _writing(path, protocol, header, tokens=named) as writer:
-        while first:
-            _write(writer, reader, first, simulated, named, done)
-            done += len(first)
-            first = _read(reader, waiting, done)
 
 
-def _write(
-    writer: Writer, reader: AnswerReader, answers: dict[int, ClientAnswer], simulated: bool, named: bool, done: int
-) -> None:
-    for place, answer in answers.items():
+def _refuse_unlike(answers: Sequence[Message], done: int, *, simulated: bool, named: bool) -> None:
+    """Refuse messages that are not like the first one, or whose tokens not every kind of file can hold."""
+    for number, answer in enumerate(answers, done + 1):
         if answer.simulated != simulated or (answer.token and not named):
             unlike = "has a token" if answer.simulated == simulated else f"says simulated = {answer.simulated}"
             raise ReportError(
-                f"the message {done + place + 1:,}, which {unlike}, unlike the first one",
+                f"the message {number:,}, which {unlike}, unlike the first one",
                 "messages that are all alike in that",
                 "Write the others to a file of their own.",
             )
-    checked_tokens([one.token for one in answers.values() if one.token])
-    for row, places, data in reader.by_row(answers):
-        writer.add(row, data, None, [answers[place].token for place in places.tolist()] if named else None)
-
-
-def _read(reader: AnswerReader, messages: Iterator[Any], done: int) -> dict[int, ClientAnswer]:
-    """Return the next messages by their places; refuse the first one that no client sends."""
-    read = dict(enumerate(map(reader.read, islice(messages, _AT_ONCE))))
-    answers = {place: one for place, one in read.items() if isinstance(one, ClientAnswer)}
-    bad = {place: one for place, one in read.items() if isinstance(one, Reason)} | reader.possible(answers)
-    if bad:
-        raise bad[min(bad)].error(f"message {done + min(bad) + 1:,}")
-    return answers
+    checked_tokens([one.token for one in answers if one.token])
 
 
 @contextmanager
@@ -202,17 +195,18 @@ def _writing(path: str | Path, protocol: LocalProtocol, header: Header, *, token
         raise LdpstatsError(
             f"a report file {shortened(path)}", f"names that end with {' or '.join(list(_WRITERS)[:2])}, or '-'"
         )
+    layout = Layout(protocol.sent_rows, protocol.adaptive)
     if str(path) == STANDARD:
         stream = getattr(sys.stdout, "buffer", None)
         if stream is None:
             raise LdpstatsError("standard output, which is closed or takes text only", "standard output of a program")
-        writer = kind(stream, Layout.of(protocol), header, tokens=tokens)
+        writer = kind(stream, layout, header, tokens=tokens)
         yield writer
         writer.close()
         stream.flush()
         return
     with replacing(path, _refuse_foreign) as file:
-        writer = kind(file, Layout.of(protocol), header, tokens=tokens)
+        writer = kind(file, layout, header, tokens=tokens)
         try:
             yield writer
         except BaseException:

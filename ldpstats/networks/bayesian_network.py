@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Set as AbstractSet
+from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass, fields
 from pathlib import Path
+from string import ascii_letters
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +20,7 @@ from ldpstats.errors import LdpstatsError, one_line, shortened
 from ldpstats.limits import refuse_too_many_cells
 from ldpstats.networks.bif import LARGEST_BIF, read_bif, written_bif
 from ldpstats.networks.interactions import plug_in_information
-from ldpstats.networks.orientation import refuse_directed_cycles
-from ldpstats.networks.structure import Edge, graph_of
-from ldpstats.networks.variable_elimination import joint_probabilities
+from ldpstats.networks.structure import Edge, graph_of, refuse_directed_cycles
 from ldpstats.numbers.arrays import FloatArray, IntArray, are_shares, at_least, real_array
 from ldpstats.numbers.randomness import Rng, generator
 from ldpstats.pictures.graph import DrawnEdge, NetworkGraph
@@ -74,11 +73,7 @@ def drawn(distributions: FloatArray, rows: IntArray, rng: np.random.Generator) -
     return inside
 
 
-def cell_numbers(codes: IntArray, shape: tuple[int, ...]) -> IntArray:
-    """Return the cell number of each row of codes, shape (n, axes), in a table; 0 if it has no axes."""
-    return np.ravel_multi_index(tuple(codes.T), shape) if shape else np.zeros(len(codes), dtype=np.int64)
-
-
+_TITLE = "Bayesian network"
 _ROUNDING = 1e-6
 """How far printed probabilities of seven digits may be from the sum one."""
 _COARSE_ROUNDING = 0.01
@@ -135,7 +130,7 @@ class BayesianNetwork(Result):
         object.__setattr__(self, "parents", MappingProxyType(checked))
         refuse_directed_cycles(self.to_networkx())
         given_tables = _of_every_attribute(self.tables, "tables", self.domain)
-        tables = {name: _checked_table(name, given, self._shape(name)) for name, given in given_tables.items()}
+        tables = {name: _checked_table(name, given, self._family(name).shape) for name, given in given_tables.items()}
         object.__setattr__(self, "tables", MappingProxyType(tables))
 
     def __eq__(self, other: object) -> bool:
@@ -226,8 +221,9 @@ class BayesianNetwork(Result):
         place = {name: column for column, name in enumerate(self.domain.names)}
         for name in self.order:
             table = self.tables[name]
-            known = codes[:, [place[parent] for parent in self.parents[name]]]
-            rows = cell_numbers(known, table.shape[1:])
+            rows = np.zeros(size, dtype=np.int64)  # of the parents' categories
+            for parent, categories in zip(self.parents[name], table.shape[1:], strict=True):
+                rows = rows * categories + codes[:, place[parent]]
             codes[:, place[name]] = drawn(table.reshape(len(table), -1).T, rows, numbers)
         return codes
 
@@ -317,11 +313,11 @@ class BayesianNetwork(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for every probability: of which category, given which categories of the parents."""
-        rows = [
-            (name, self.domain.categories[name][cell[0]], self._in_words(name, cell[1:]), float(table[cell]))
-            for name, table in self.tables.items()
-            for cell in np.ndindex(table.shape)
-        ]
+        rows = []
+        for name, table in self.tables.items():
+            for labels, share in zip(self._family(name).index(), table.ravel().tolist(), strict=True):
+                given = zip(self.parents[name], labels[1:], strict=True)
+                rows.append((name, labels[0], ", ".join(f"{one} = {category}" for one, category in given), share))
         return pd.DataFrame(rows, columns=["attribute", "category", "given", "probability"])
 
     def summary(self) -> Summary:
@@ -334,23 +330,17 @@ class BayesianNetwork(Result):
             "Probabilities of 0": f"{sum(int((table == 0).sum()) for table in self.tables.values()):,}",
             "Dependence": [f"{name} | {', '.join(own)}" if own else f"{name}" for name, own in self.parents.items()],
         }
-        return summary_of_facts(self._title, facts, ["An attribute depends on those behind the bar."])
+        return summary_of_facts(_TITLE, facts, ["An attribute depends on those behind the bar."])
 
     @property
     def headline(self) -> str:
         """How large it is."""
         return in_numbers(len(self.domain), len(self.edges))
 
-    @property
-    def _title(self) -> str:
-        return "Bayesian network"
-
     def picture(self) -> NetworkGraph:
         """Return its graph, with edges as wide as the mutual information of their ends."""
         edges = tuple(DrawnEdge(*edge, self._information(edge), arrow=True) for edge in sorted(self.edges))
-        return NetworkGraph(
-            self._title, (), self.domain.names, edges, "mutual information {} nats", "from parent to child"
-        )
+        return NetworkGraph(_TITLE, (), self.domain.names, edges, "mutual information {} nats", "from parent to child")
 
     def _information(self, edge: Edge) -> float:
         """Return the mutual information of two attributes in nats; nan where that takes too large tables."""
@@ -359,12 +349,8 @@ class BayesianNetwork(Result):
         except LdpstatsError:
             return math.nan
 
-    def _in_words(self, name: str, cell: tuple[int, ...]) -> str:
-        given = zip(self.parents[name], cell, strict=True)
-        return ", ".join(f"{parent} = {self.domain.categories[parent][place]}" for parent, place in given)
-
-    def _shape(self, name: str) -> tuple[int, ...]:
-        return tuple(len(self.domain.categories[one]) for one in (name, *self.parents[name]))
+    def _family(self, name: str) -> Domain:
+        return self.domain.project((name, *self.parents[name]))
 
 
 def in_numbers(attributes: int, edges: int) -> str:
@@ -438,3 +424,59 @@ def _checked_table(name: str, given: Any, shape: tuple[int, ...]) -> FloatArray:
         )
     table.setflags(write=False)
     return table
+
+
+def with_ancestors(parents: Mapping[str, Sequence[str]], names: Iterable[str]) -> set[str]:
+    """Return attributes with all that they depend on: what leads to none of them sums to one."""
+    found, waiting = set[str](), list(names)
+    while waiting:
+        found.add(name := waiting.pop())
+        waiting += set(parents[name]) - found
+    return found
+
+
+def joint_probabilities(
+    parents: Mapping[str, tuple[str, ...]],
+    tables: Mapping[str, FloatArray],
+    of: tuple[str, ...],
+    given: Mapping[str, int] = MappingProxyType({}),
+) -> FloatArray:
+    """Return the probabilities of attributes together with given categories, an axis for each attribute.
+
+    All others are summed out (Zhang & Poole 1994), next always the one that leaves the smallest table. Where tables
+    have a last axis for many networks, so has the result.
+    """
+    left: list[tuple[Sequence[str], FloatArray]] = []
+    sizes: dict[str, int] = {}
+    near: dict[str, set[str]] = {}
+    for own in sorted(with_ancestors(parents, (*of, *given))):
+        family = (own, *parents[own])
+        table, axes = tables[own], [name for name in family if name not in given]
+        sizes.update(zip(family, table.shape, strict=False))
+        left.append((axes, table[tuple(given.get(name, slice(None)) for name in family)] if given else table))
+        for name in axes:
+            near.setdefault(name, set()).update(axes)
+    cells = {name: math.prod(sizes[one] for one in near[name]) for name in near if name not in of}
+    while cells:
+        name = min(cells, key=lambda one: (cells[one] // sizes[one], one))
+        refuse_too_many_cells(cells.pop(name), f"what summing {name!r} out takes: a table")
+        around = near.pop(name) - {name}
+        touched = [factor for factor in left if name in factor[0]]
+        left = [factor for factor in left if name not in factor[0]]
+        left.append((sorted(around), _multiplied(touched, sorted(around))))
+        for one in around:
+            near[one] = (near[one] | around) - {name}
+            if one in cells:
+                cells[one] = math.prod(sizes[other] for other in near[one])
+    return _multiplied(left, of)
+
+
+def _multiplied(factors: Sequence[tuple[Sequence[str], FloatArray]], kept: Sequence[str]) -> FloatArray:
+    """Multiply tables, and sum out what is not kept; further axes are those of many networks."""
+    # tables that are not refused have far fewer axes than there are letters
+    letters = dict(zip(dict.fromkeys(name for axes, _ in factors for name in axes), ascii_letters, strict=False))
+    terms = ["".join(map(letters.__getitem__, axes)) + "..." * (table.ndim > len(axes)) for axes, table in factors]
+    formed = "".join(map(letters.__getitem__, kept)) + "..." * any("." in one for one in terms)
+    tables = (table for _, table in factors)
+    product: FloatArray = np.einsum(f"{','.join(terms)}->{formed}", *tables, optimize="greedy")
+    return product

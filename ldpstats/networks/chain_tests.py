@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from typing import TypeAlias
 
@@ -18,11 +18,11 @@ from ldpstats.estimation.estimate import summed
 from ldpstats.limits import LARGEST_JOINT
 from ldpstats.networks.orientation import Orientation, Triple, Verdict, oriented, unshielded_triples
 from ldpstats.networks.structure import Edge, EdgeConstraints, Structure
-from ldpstats.numbers.arrays import FloatArray, IntArray
+from ldpstats.numbers.arrays import FloatArray
 from ldpstats.presentation import progress
 from ldpstats.tables import Table, TableSet, pooled_measured
-from ldpstats.tables.residuals import interactions
 from ldpstats.tables.shared import as_reported, overlapping
+from ldpstats.tables.unbiased_cells import interactions
 
 HALF = 0.5
 """Less than this share of the dependence that a chain implies is no chain."""
@@ -58,13 +58,6 @@ class ChainTest:
             return "collider"
         return "no collider" if self.present > clearly and self.half > -hardly else None
 
-    def redrawn(self, rng: np.random.Generator) -> ChainTest:
-        """Draw the two statistics anew around their values (parametric bootstrap)."""
-        first, second = rng.standard_normal(2)
-        rest = math.sqrt(max(1 - self.correlation**2, 0))
-        half = self.half + self.correlation * first + rest * second
-        return replace(self, present=self.present + first, half=half)
-
 
 class ChainTests:
     """The tests of chains by one set of tables, each worked out when first asked for."""
@@ -87,34 +80,34 @@ class ChainTests:
         share respondents.
         """
         if triple not in self._known:
-            self._known[triple] = self._tested(*triple)
+            try:
+                self._known[triple] = self._tested(self._domain.project(triple))
+            except NotIdentifiedError:
+                self._known[triple] = None
         return self._known[triple]
 
-    def _tested(self, one: str, middle: str, other: str) -> ChainTest | None:
-        domain, pairs = self._domain.project((one, middle, other)), [(one, middle), (middle, other), (one, other)]
-        places = sorted({place for pair in pairs for place in self._holding[frozenset(pair)]})
-        if domain.size() > LARGEST_JOINT:
-            return None
-        try:
-            return _PairsOfThree.of(self._measured(places, domain, pairs)).test()
-        except NotIdentifiedError:
-            return None
-
-    def _measured(self, places: Sequence[int], domain: Domain, pairs: Sequence[Edge]) -> _Measured:
-        """Stack what tables measure, and find what the cells of each pair take from it."""
+    def _tested(self, domain: Domain) -> ChainTest | None:
+        """Stack what tables measure of three attributes, and test what the cells of each pair take from it."""
         from scipy.linalg import block_diag
 
+        if domain.size() > LARGEST_JOINT:
+            return None
+        one, middle, other = domain.names
+        pairs = [(one, middle), (middle, other), (one, other)]
+        places = sorted({place for pair in pairs for place in self._holding[frozenset(pair)]})
         tables = [as_reported(self._tables[place]) for place in places]
         # what nobody is behind two of is independent
         pooled = None if self._shared.isdisjoint(places) else pooled_measured(tables, domain)
         try:
             found = [self._estimated(place, table, domain) for place, table in zip(places, tables, strict=True)]
         except NotIdentifiedError:
-            return _Measured.by_sums(pooled or pooled_measured(tables, domain), domain, pairs)
+            pooled = pooled or pooled_measured(tables, domain)
+            cells = _cells_by_sums(pooled, domain, pairs)
+            return _chain_test(pooled.estimate, pooled.covariance, pooled.n, cells)
         estimate, n = np.concatenate([own for _, own, _ in found]), sum(table.n for table in tables)
         covariance = pooled.covariance if pooled else np.asarray(block_diag(*(own for _, _, own in found)))
         cells = _cells_of(pairs, domain, [names for names, _, _ in found], _variances(covariance, n))
-        return _Measured(estimate, covariance, pooled.n if pooled else n, cells)
+        return _chain_test(estimate, covariance, pooled.n if pooled else n, cells)
 
     def _estimated(self, place: int, table: Table, domain: Domain) -> tuple[_Names, FloatArray, FloatArray]:
         """Return a table's attributes among a domain's, and its estimate of their cells with the covariance."""
@@ -126,11 +119,6 @@ class ChainTests:
         if names == table.attributes:
             return names, *self._estimates[place]
         return names, *summed(*self._estimates[place], table.domain.onto(names), domain.size(names))
-
-    def redrawn(self, triple: Triple, rng: np.random.Generator) -> ChainTest | None:
-        """Return the test with statistics drawn anew."""
-        found = self.of(triple)
-        return found and found.redrawn(rng)
 
 
 def oriented_by_tests(
@@ -180,96 +168,66 @@ def verdicts_of(
     return found
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Measured:
-    """What tables measure of three attributes, and what pairs of these take from it."""
+def _chain_test(estimate: FloatArray, covariance: FloatArray, n: int, cells: Sequence[FloatArray]) -> ChainTest:
+    """Compare the dependence of first and last with what a chain would imply.
 
-    estimate: FloatArray
-    covariance: FloatArray
-    n: int
-    # of each pair, shape (rows, columns, measured): weights of the measured sums, by least squares with their variances
-    cells: tuple[FloatArray, ...]
-
-    @classmethod
-    def by_sums(cls, measured: Measured, domain: Domain, pairs: Sequence[Edge]) -> _Measured:
-        """Take sums that leave cells open, whose covariance has no structure."""
-        precise = 1 / np.sqrt(_variances(measured.covariance, measured.n))
-        # the sums depend on each other: what is left of that by rounding is not to be inverted
-        solution = np.linalg.pinv(measured.sums * precise[:, None], rcond=_ROUNDING) * precise
-        found = []
-        for pair in pairs:
-            cells = np.eye(domain.size(pair))[domain.onto(pair)].T
-            weights = cells @ solution
-            if not np.allclose(weights @ measured.sums, cells, atol=_SAME):
-                raise NotIdentifiedError(
-                    f"reports that leave cells of {one_line(pair)} open", "reports about this pair"
-                )
-            found.append(weights.reshape(*domain.project(pair).shape, -1))
-        return cls(measured.estimate, measured.covariance, measured.n, tuple(found))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _PairsOfThree:
-    """Deviations from independence of three pairs, over the roots of their attributes' shares."""
-
-    deviations: tuple[FloatArray, ...]  # of first and middle, middle and last, first and last
-    moves: tuple[FloatArray, ...]  # their derivatives in what was measured, shape (rows, columns, measured)
-    middle: FloatArray  # the relative derivatives of the middle one's shares, shape (categories, measured)
-    covariance: FloatArray  # of what was measured
-
-    @classmethod
-    def of(cls, measured: _Measured) -> _PairsOfThree:
-        before, after, _ = measured.cells
-        shares = [_Shares.of(measured, own) for own in (before.sum(axis=1), before.sum(axis=0), after.sum(axis=0))]
-        deviations, moves = [], []
-        for weights, (rows, columns) in zip(measured.cells, (shares[:2], shares[1:], shares[::2]), strict=True):
-            scale = np.outer(1 / np.sqrt(rows.proper), 1 / np.sqrt(columns.proper))
-            deviations.append(scale * (weights @ measured.estimate - np.outer(rows.estimate, columns.estimate)))
-            flat = weights.reshape(scale.size, -1)
-            moved = interactions(flat, rows.estimate[:, None], columns.estimate[None, :]).reshape(weights.shape)
-            moves.append(scale[..., None] * moved)
-        return cls(tuple(deviations), tuple(moves), shares[1].relative, measured.covariance)
-
-    def test(self) -> ChainTest:
-        """Compare the dependence of first and last with what a chain would imply."""
-        (before, after, _), (moved_before, moved_after, moved) = self.deviations, self.moves
-        implied, there = (before @ after).ravel(), self.deviations[2].ravel()
-        by_middle = (before[:, None, :] * after.T) @ self.middle
-        implied_moves = after.T @ moved_before + np.tensordot(before, moved_after, 1) - by_middle
-        implied_moves, moves = implied_moves.reshape(implied.size, -1), moved.reshape(implied.size, -1)
-        own = implied_moves @ self.covariance @ implied_moves.T
-        both = implied_moves @ self.covariance @ moves.T
-        # errors of what is implied enter both products, and are taken off on average
-        length, product = implied @ implied - np.trace(own), implied @ there - np.trace(both)
-
-        levels = np.array([0.0, HALF])
-        rest = implied @ moves - levels[:, None] * (implied @ implied_moves)
-        with_rest = both - levels[:, None, None] * own
-        spread = rest @ self.covariance @ rest.T + np.einsum("iab,jba->ij", with_rest, with_rest)
-        deviations = np.sqrt(np.maximum(np.diagonal(spread), 0))
-        if not deviations.all():
-            return ChainTest(math.nan, 0.0, 0.0, 0.0)
-        present, half = ((product - levels * length) / deviations).tolist()
-        share = float(product / length) if length > 0 else math.nan
-        return ChainTest(share, present, half, float(spread[0, 1] / deviations.prod()))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Shares:
-    """Shares of an attribute's categories: as estimated, kept above noise, and their relative derivatives."""
-
-    estimate: FloatArray
-    proper: FloatArray
-    relative: FloatArray
-
-    @classmethod
-    def of(cls, measured: _Measured, weights: FloatArray) -> _Shares:
-        estimate = weights @ measured.estimate
-        variances = ((weights @ measured.covariance) * weights).sum(axis=1)
-        least = _ERRORS * np.sqrt(np.maximum(variances, 1 / measured.n**2))
-        proper = np.maximum(estimate, least)
+    Of each pair, of first and middle, middle and last, first and last, the cells are weights of what was estimated,
+    shape (rows, columns, measured).
+    """
+    shares, roots, relative = [], [], []
+    for weights in (cells[0].sum(axis=1), cells[0].sum(axis=0), cells[1].sum(axis=0)):
+        variances = ((weights @ covariance) * weights).sum(axis=1)
+        least = _ERRORS * np.sqrt(np.maximum(variances, 1 / n**2))
+        share = weights @ estimate
+        proper = np.maximum(share, least)
+        shares.append(share)
+        roots.append(np.sqrt(proper))
         # a share that is put at its least does not move
-        return cls(estimate, proper, (estimate > least)[:, None] * weights / proper[:, None])
+        relative.append((share > least)[:, None] * weights / proper[:, None])
+    # deviations from independence, over the roots of the shares, and their derivatives in what was measured
+    deviations, moves = [], []
+    for weights, (row, column) in zip(cells, ((0, 1), (1, 2), (0, 2)), strict=True):
+        scale = np.outer(1 / roots[row], 1 / roots[column])
+        deviations.append(scale * (weights @ estimate - np.outer(shares[row], shares[column])))
+        flat = weights.reshape(scale.size, -1)
+        moved = interactions(flat, shares[row][:, None], shares[column][None, :]).reshape(weights.shape)
+        moves.append(scale[..., None] * moved)
+
+    (before, after, ends), (moved_before, moved_after, moved_ends) = deviations, moves
+    implied, there = (before @ after).ravel(), ends.ravel()
+    by_middle = (before[:, None, :] * after.T) @ relative[1]
+    implied_moves = after.T @ moved_before + np.tensordot(before, moved_after, 1) - by_middle
+    implied_moves, direct = implied_moves.reshape(implied.size, -1), moved_ends.reshape(implied.size, -1)
+    own = implied_moves @ covariance @ implied_moves.T
+    both = implied_moves @ covariance @ direct.T
+    # errors of what is implied enter both products, and are taken off on average
+    length, product = implied @ implied - np.trace(own), implied @ there - np.trace(both)
+
+    levels = np.array([0.0, HALF])
+    rest = implied @ direct - levels[:, None] * (implied @ implied_moves)
+    with_rest = both - levels[:, None, None] * own
+    spread = rest @ covariance @ rest.T + np.einsum("iab,jba->ij", with_rest, with_rest)
+    errors = np.sqrt(np.maximum(np.diagonal(spread), 0))
+    if not errors.all():
+        return ChainTest(math.nan, 0.0, 0.0, 0.0)
+    present, half = ((product - levels * length) / errors).tolist()
+    share_of_chain = float(product / length) if length > 0 else math.nan
+    return ChainTest(share_of_chain, present, half, float(spread[0, 1] / errors.prod()))
+
+
+def _cells_by_sums(measured: Measured, domain: Domain, pairs: Sequence[Edge]) -> list[FloatArray]:
+    """Return the weights of pairs' cells in sums that leave others open, by least squares with their variances."""
+    precise = 1 / np.sqrt(_variances(measured.covariance, measured.n))
+    # the sums depend on each other: what is left of that by rounding is not to be inverted
+    solution = np.linalg.pinv(measured.sums * precise[:, None], rcond=_ROUNDING) * precise
+    found: list[FloatArray] = []
+    for pair in pairs:
+        cells = np.eye(domain.size(pair))[domain.onto(pair)].T
+        weights = cells @ solution
+        if not np.allclose(weights @ measured.sums, cells, atol=_SAME):
+            raise NotIdentifiedError(f"reports that leave cells of {one_line(pair)} open", "reports about this pair")
+        found.append(weights.reshape(*domain.project(pair).shape, -1))
+    return found
 
 
 def _variances(covariance: FloatArray, n: int) -> FloatArray:
@@ -279,47 +237,40 @@ def _variances(covariance: FloatArray, n: int) -> FloatArray:
     return found
 
 
-def _cells_of(
-    pairs: Sequence[Edge], domain: Domain, groups: Sequence[_Names], spread: FloatArray
-) -> tuple[FloatArray, ...]:
-    """Return the weights of pairs' cells in tables of groups of the attributes, whose cells have variances `spread`."""
+def _cells_of(pairs: Sequence[Edge], domain: Domain, groups: Sequence[_Names], spread: FloatArray) -> list[FloatArray]:
+    """Return the weights of pairs' cells in tables of groups of the attributes, whose cells have variances `spread`.
+
+    Tables are made to agree on their common margins by weighted least squares, which takes a matrix of these only, not
+    of all cells.
+    """
     # a table of all three comes first
     parts = {names: domain.project(names) for names in sorted(set(groups), key=lambda names: (-len(names), names))}
-    ends = np.cumsum([math.prod(part.shape) for part in parts.values()]).tolist()
+    ends = np.cumsum([part.size() for part in parts.values()]).tolist()
     places = {names: np.arange(start, end) for names, start, end in zip(parts, [0, *ends], ends, strict=False)}
     of_sum = np.concatenate([places[names] for names in groups])
     precision: FloatArray = np.bincount(of_sum, 1 / spread).astype(float)
-    solution = _agreeing(parts, places, precision)[:, of_sum] / (spread * precision[of_sum])
-    found = []
-    for pair in pairs:
-        holding = next((names for names in reversed(parts) if {*pair} <= {*names}), None)
-        if holding is None:
-            raise NotIdentifiedError(f"no reports about {one_line(pair)} together", "reports about this pair")
-        own = solution[places[holding]].reshape(*parts[holding].shape, -1)
-        left = tuple(axis for axis, name in enumerate(holding) if name not in pair)
-        found.append(own.sum(axis=left))
-    return tuple(found)
-
-
-def _agreeing(parts: Mapping[_Names, Domain], places: Mapping[_Names, IntArray], precision: FloatArray) -> FloatArray:
-    """Return the projection that makes tables agree on their common margins, by weighted least squares.
-
-    It takes a matrix of their margins only, not of all cells. A table of all three comes first.
-    """
-    links = list(combinations(parts, 2))
-    largest = max(map(len, parts))
+    links, largest = list(combinations(parts, 2)), max(map(len, parts))
     if largest > 2:  # what agrees with it agrees
         links = links[: len(parts) - 1]
-    rows = [np.zeros((0, precision.size))]
+    rows: list[FloatArray] = [np.zeros((0, precision.size))]
     for link in links:
         common = [name for name in link[0] if name in link[1]]
         sums = [parts[names].onto(common) for names in link]
-        unlike = np.zeros((sums[0][-1] + 1, precision.size))
+        unlike: FloatArray = np.zeros((sums[0][-1] + 1, precision.size))
         for names, own, sign in zip(link, sums, (1, -1), strict=True):
             unlike[own, places[names]] = sign
         # two links of three pairs make their totals agree
         rows.append(unlike[:-1] if len(rows) > largest else unlike)
-    unlike = np.vstack(rows)
-    moved = unlike / precision
-    agreeing: FloatArray = np.eye(precision.size) - moved.T @ np.linalg.solve(moved @ unlike.T, unlike)
-    return agreeing
+    apart = np.vstack(rows)
+    moved = apart / precision
+    agreeing: FloatArray = np.eye(precision.size) - moved.T @ np.linalg.solve(moved @ apart.T, apart)
+    solution = agreeing[:, of_sum] / (spread * precision[of_sum])
+    found: list[FloatArray] = []
+    for pair in pairs:
+        holding = next((names for names in reversed(parts) if {*pair} <= {*names}), None)
+        if holding is None:
+            raise NotIdentifiedError(f"no reports about {one_line(pair)} together", "reports about this pair")
+        table = solution[places[holding]].reshape(*parts[holding].shape, -1)
+        left = tuple(axis for axis, name in enumerate(holding) if name not in pair)
+        found.append(table.sum(axis=left))
+    return found

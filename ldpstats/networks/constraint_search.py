@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
-from ldpstats.inference.engine.detectability import Sensitivity, deviations_seen
+from ldpstats.inference.engine.detectability import NoncentralityProfile, deviations_seen
 from ldpstats.inference.engine.families import ProductOfConditionals
 from ldpstats.inference.engine.procedure import Method, evidence_of, null_model_outcome
-from ldpstats.networks.asked_together import AskedTogether
 from ldpstats.networks.pair_evidence import PairEvidence
-from ldpstats.networks.structure import Edge, EdgeConstraints, Separation, Structure, names_only, structure_of
+from ldpstats.networks.structure import (
+    Edge,
+    EdgeConstraints,
+    Separation,
+    Structure,
+    most_asked_together,
+    names_only,
+    structure_of,
+    table_about,
+)
 from ldpstats.presentation import progress
-from ldpstats.tables import Table, TableSet
+from ldpstats.tables import Table
 
 if TYPE_CHECKING:
     from networkx import Graph
@@ -70,7 +80,7 @@ ENOUGH_POWER = 0.8
 _SHOWN = 4
 
 
-def pc(tables: TableSet, constraints: EdgeConstraints, alpha: float) -> Structure:
+def pc(evidence: PairEvidence, constraints: EdgeConstraints, alpha: float) -> Structure:
     """Find the edges left when pairs are taken away that are independent given some of their neighbours (PC-stable).
 
     See Spirtes, Glymour & Scheines (2001) and Colombo & Maathuis (2014); some table must be about three attributes.
@@ -85,10 +95,10 @@ def pc(tables: TableSet, constraints: EdgeConstraints, alpha: float) -> Structur
     """
     from pgmpy.causal_discovery import PC
 
-    names, together, evidence = sorted(tables.domain.names), AskedTogether(tables), PairEvidence.of(tables)
-    if together.largest < 3 <= len(names):
-        refuse_pairs_alone(evidence, alpha)
-    tests = ConditionalTests.of(together, evidence, constraints, alpha)
+    names, largest = sorted(evidence.domain.names), most_asked_together(evidence.tables)
+    if largest < 3 <= len(names):
+        _refuse_pairs_alone(evidence, alpha)
+    tests = ConditionalTests(evidence, constraints, alpha)
     with progress(None, "testing edges", unit="test") as bar:
 
         def tested(*asked: Any, **level: Any) -> Any:
@@ -99,17 +109,17 @@ def pc(tables: TableSet, constraints: EdgeConstraints, alpha: float) -> Structur
             variant="stable",
             ci_test=tested,
             significance_level=alpha,
-            max_cond_vars=max(together.largest - 2, 0),
+            max_cond_vars=max(largest - 2, 0),
             show_progress=False,
         )
         skeleton: Graph[str] = search.fit(names_only(names)).skeleton_
-    left = map(tests.separation, combinations(tables.domain.names, 2))
+    left = map(tests.separation, combinations(evidence.domain.names, 2))
     separations = [one for one in left if one is not None]
     arrows = _colliding(skeleton, tests, constraints)
-    return structure_of(tables.domain, skeleton.edges, arrows, separations, tests.undecided)
+    return structure_of(evidence.domain, skeleton.edges, arrows, separations, tests.undecided)
 
 
-def refuse_pairs_alone(evidence: PairEvidence, alpha: float) -> None:
+def _refuse_pairs_alone(evidence: PairEvidence, alpha: float) -> None:
     """Refuse tables of pairs alone, and name the triples to ask for: those that pairs dependent at `alpha` form."""
     from networkx import Graph
 
@@ -132,12 +142,7 @@ class ConditionalTest:
     given: Given
     pvalue: float
     power: float
-    level: float
-
-    @property
-    def rejects(self) -> bool:
-        """Whether independence is rejected."""
-        return self.pvalue <= self.level
+    rejects: bool  # independence, at its level
 
     @property
     def decides(self) -> bool:
@@ -145,63 +150,65 @@ class ConditionalTest:
         return self.power >= ENOUGH_POWER
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class ConditionalTests:
     """The conditional independence tests of PC, each made once; what pgmpy calls a `ci_test`."""
 
-    together: AskedTogether
-    constraints: EdgeConstraints
-    information: dict[Pair, float]  # mutual information of every pair
-    pvalues: dict[Pair, float]  # of plain tests of independence
-    level: float  # of plain tests
-    level_given: float  # of tests given others
-    # by the pair and what is given; None where the reports tell nothing
-    made: dict[tuple[Pair, Pair], ConditionalTest | None] = field(default_factory=dict, init=False, repr=False)
-    # those that take a pair away
-    accepted: dict[Pair, list[ConditionalTest]] = field(default_factory=dict, init=False, repr=False)
-
-    @classmethod
-    def of(
-        cls, together: AskedTogether, evidence: PairEvidence, constraints: EdgeConstraints, alpha: float
-    ) -> ConditionalTests:
-        """Take plain tests from the evidence of pairs."""
-        pairs = [frozenset(pair) for pair in evidence.pairs]
-        rejected = evidence.adjusted <= alpha
-        level = float(evidence.pvalue[rejected].max(initial=alpha / max(len(pairs), 1)))
-        return cls(
-            together,
-            constraints,
-            dict(zip(pairs, evidence.shrunken.tolist(), strict=True)),
-            dict(zip(pairs, evidence.pvalue.tolist(), strict=True)),
-            level,
-            alpha / max(int(rejected.sum()), 1),
-        )
+    def __init__(self, evidence: PairEvidence, constraints: EdgeConstraints, alpha: float) -> None:
+        pairs, rejected = [frozenset(pair) for pair in evidence.pairs], evidence.adjusted <= alpha
+        self._constraints = constraints
+        self._table: Callable[[Given], Table | None] = cache(partial(table_about, evidence.tables))
+        self._information = dict(zip(pairs, evidence.shrunken.tolist(), strict=True))
+        self._pvalues = dict(zip(pairs, evidence.pvalue.tolist(), strict=True))  # of plain tests
+        self._level = float(evidence.pvalue[rejected].max(initial=alpha / max(len(pairs), 1)))
+        self._level_given = alpha / max(int(rejected.sum()), 1)
+        # by the pair and what is given; None where the reports tell nothing
+        self._made: dict[tuple[Pair, Pair], ConditionalTest | None] = {}
+        # those that take a pair away
+        self._accepted: dict[Pair, list[ConditionalTest]] = defaultdict(list)
 
     def __call__(self, first: str, second: str, given: Sequence[str], significance_level: float) -> bool:  # noqa: ARG002  # every test has its own level
         """Say whether an edge is removed."""
         pair = frozenset((first, second))
-        if self.constraints.requires(first, second):
+        if self._constraints.requires(first, second):
             return False
-        if not self.constraints.allows(first, second):
+        if not self._constraints.allows(first, second):
             return True
         test = self.test(pair, given)
         if test is None or test.rejects:
             return False
-        if given and not test.decides and not self._is_explained(pair, given):
-            return False
-        self.accepted.setdefault(pair, []).append(test)
+        # without power it goes only where it has less information than each of the two has with one of the others
+        if given and not test.decides:
+            around = ([self._information.get(frozenset((one, other)), 0.0) for one in pair] for other in given)
+            if not any(self._information[pair] < min(found) for found in around):
+                return False
+        self._accepted[pair].append(test)
         return True
 
     def test(self, pair: Pair, given: Sequence[str]) -> ConditionalTest | None:
         """Return a test; None if the reports tell nothing about it."""
         place = (pair, frozenset(given))
-        if place not in self.made:
-            self.made[place] = self._made(pair, tuple(sorted(given)))
-        return self.made[place]
+        if place not in self._made:
+            self._made[place] = self._tested(pair, tuple(sorted(given)))
+        return self._made[place]
+
+    def _tested(self, pair: Pair, given: Given) -> ConditionalTest | None:
+        table = self._table(tuple(sorted((*pair, *given))))
+        if table is None or pair not in self._pvalues:
+            return None
+        level = self._level_given if given else self._level
+        try:
+            pvalue, power = pvalue_and_power(table.reordered((*sorted(pair), *given)), level)
+        except NotIdentifiedError:
+            # of a category that never occurs nothing is known; the plain test is one of those that do
+            if given:
+                return None
+            pvalue = power = 0.0
+        pvalue = pvalue if given else self._pvalues[pair]
+        return ConditionalTest(given, pvalue, power, pvalue <= level)
 
     def separation(self, pair: Edge) -> Separation | None:
         """Return the test by which a pair is left out, if any, rather one that decides than one that lacks power."""
-        accepted = self.accepted.get(frozenset(pair), [])
+        accepted = self._accepted[frozenset(pair)]
         if not accepted:
             return None
         best = max(accepted, key=lambda test: (test.decides, test.pvalue, test.given))
@@ -210,37 +217,17 @@ class ConditionalTests:
     @property
     def undecided(self) -> set[Pair]:
         """Pairs with a conditional test that did not reject their independence and lacked power."""
-        tested = [(pair, test) for (pair, given), test in self.made.items() if given and test is not None]
+        tested = [(pair, test) for (pair, given), test in self._made.items() if given and test is not None]
         return {pair for pair, test in tested if not test.rejects and not test.decides}
 
     def points_to(self, pair: Pair, middle: str) -> bool:
         """Say whether an attribute that both of a separated pair are joined to must be a collider between them."""
-        tests = [test for test in self.accepted.get(pair, []) if test.decides]
+        tests = [test for test in self._accepted[pair] if test.decides]
         if not tests or any(middle in test.given for test in tests):
             return False
         further = (self.test(pair, (*test.given, middle)) for test in tests)
         known = [test for test in further if test is not None]
         return bool(known) and all(test.rejects for test in known)
-
-    def _made(self, pair: Pair, given: Given) -> ConditionalTest | None:
-        first, second = sorted(pair)
-        table = self.together.table((first, second, *given))
-        if table is None or pair not in self.pvalues:
-            return None
-        level = self.level_given if given else self.level
-        try:
-            pvalue, power = pvalue_and_power(table, level)
-        except NotIdentifiedError:
-            # of a category that never occurs nothing is known; the plain test is one of those that do
-            return None if given else ConditionalTest(given, self.pvalues[pair], 0.0, level)
-        return ConditionalTest(given, pvalue if given else self.pvalues[pair], power, level)
-
-    def _is_explained(self, pair: Pair, given: Sequence[str]) -> bool:
-        """Say whether a pair has less information than each of the two has with one of the others."""
-        return any(
-            all(self.information[pair] < self.information.get(frozenset((one, other)), 0.0) for one in pair)
-            for other in given
-        )
 
 
 def pvalue_and_power(table: Table, alpha: float) -> tuple[float, float]:
@@ -254,7 +241,7 @@ def pvalue_and_power(table: Table, alpha: float) -> tuple[float, float]:
     method: Method = "wald" if evidence_of(table).has_null_covariance else "gls"
     outcome = null_model_outcome(table, model, method, "asymptotic", None)
     seen = deviations_seen(model, outcome.evidence, outcome.null)
-    power = Sensitivity(outcome.df, seen, min(table.shape[:2])).power(WORTH_AN_EDGE, alpha)
+    power = NoncentralityProfile(outcome.df, seen, min(table.shape[:2])).power(WORTH_AN_EDGE, alpha)
     return outcome.pvalue, power
 
 

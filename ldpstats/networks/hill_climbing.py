@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, partial
 from itertools import combinations, permutations
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,19 +13,22 @@ from ldpstats.errors import NotIdentifiedError, one_line
 from ldpstats.estimation.simplex import nearest_proper
 from ldpstats.inference.engine.evidence import Evidence
 from ldpstats.inference.engine.procedure import evidence_of
-from ldpstats.networks.asked_together import AskedTogether
 from ldpstats.networks.orientation import cpdag_of
 from ldpstats.networks.pair_evidence import PairEvidence
-from ldpstats.networks.structure import Edge, EdgeConstraints, Structure, names_only, structure_of
+from ldpstats.networks.structure import (
+    Edge,
+    EdgeConstraints,
+    Structure,
+    most_asked_together,
+    names_only,
+    structure_of,
+    table_about,
+)
 from ldpstats.noise import shortest
 from ldpstats.numbers.arrays import FloatArray, places_onto
 from ldpstats.presentation import progress
-from ldpstats.tables import TableSet
-from ldpstats.tables.residuals import interactions
-
-if TYPE_CHECKING:
-    from networkx import DiGraph, Graph
-    from pgmpy.structure_score import BaseStructureScore
+from ldpstats.tables import Table
+from ldpstats.tables.unbiased_cells import interactions
 
 _ROUNDS = 200
 _RIGHT = 1e-10
@@ -36,7 +38,6 @@ _HARDLY = 1e-6
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(41)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class FamilyScores:
     """The score of an attribute's parents, for hill climbing: nats per respondent.
 
@@ -59,12 +60,14 @@ class FamilyScores:
     its independence is rejected at alpha over the number of pairs; see `PairEvidence`.
     """
 
-    together: AskedTogether
-    alpha: float
-    _proper: dict[tuple[str, ...], FloatArray] = field(default_factory=dict, init=False, repr=False)
-    _worth: dict[tuple[str, ...], float] = field(default_factory=dict, init=False, repr=False)
-    _penalty: dict[tuple[str, ...], float] = field(default_factory=dict, init=False, repr=False)
-    _adjusted: dict[tuple[str, ...], float] = field(default_factory=dict, init=False, repr=False)
+    def __init__(self, evidence: PairEvidence, alpha: float) -> None:
+        self._domain, self._alpha = evidence.domain, alpha
+        # of independence, times the number of pairs (Bonferroni)
+        many = (evidence.pvalue * len(evidence.pairs)).tolist()
+        self._adjusted = dict(zip(map(frozenset, evidence.pairs), many, strict=True))
+        self.table: Callable[[tuple[str, ...]], Table | None] = cache(partial(table_about, evidence.tables))
+        self.proper, self._penalty = cache(self._proper_table), cache(self._median_penalty)
+        self._worth = cache(self._worth_of)
 
     def family(self, name: str, parents: Iterable[str]) -> float:
         """Return the score of an attribute with these parents; minus infinity where they were not asked together."""
@@ -74,101 +77,74 @@ class FamilyScores:
 
     def worth(self, names: Iterable[str]) -> float:
         """Return the total correlation of some attributes less its penalty, in nats."""
-        group = tuple(sorted(names))
+        return self._worth(tuple(sorted(names)))
+
+    def _worth_of(self, group: tuple[str, ...]) -> float:
         if len(group) < 2:
             return 0.0
-        if group not in self._worth:
-            known = self.together.table(group) is not None
-            found = total_correlation(self.proper(group)) - self._penalized(group) if known else -math.inf
-            chance = found > 0 and len(group) == 2 and self._pvalue(group) > self.alpha
-            self._worth[group] = 0.0 if chance else found
-        return self._worth[group]
+        if self.table(group) is None:
+            return -math.inf
+        found = total_correlation(self.proper(group)) - self._penalty(group)
+        chance = found > 0 and len(group) == 2 and self._adjusted.get(frozenset(group), 0.0) > self._alpha
+        return 0.0 if chance else found
 
-    def _pvalue(self, pair: tuple[str, ...]) -> float:
-        """Return the p-value of a pair's independence, times the number of pairs (Bonferroni)."""
-        if not self._adjusted:
-            evidence = PairEvidence.of(self.together.tables)
-            many = (evidence.pvalue * len(evidence.pairs)).tolist()
-            self._adjusted.update(zip(map(tuple, map(sorted, evidence.pairs)), many, strict=True))
-        return self._adjusted.get(pair, 0.0)
-
-    def proper(self, group: tuple[str, ...]) -> FloatArray:
+    def _proper_table(self, group: tuple[str, ...]) -> FloatArray:
         """Return the proper table of sorted attributes, which agrees with those of fewer of them."""
-        if group not in self._proper:
-            table = self.together.table(group)
-            assert table is not None  # the table of more attributes was asked for before
-            cells = table.unbiased.estimate.reshape(table.shape)
-            fewer = [self.proper(_without(group, name)) for name in group if len(group) > 1]
-            self._proper[group] = with_faces(cells, fewer) if fewer else nearest_proper(cells)
-        return self._proper[group]
+        table = self.table(group)
+        assert table is not None  # the table of more attributes was asked for before
+        cells = table.unbiased.estimate.reshape(table.shape)
+        fewer = [self.proper(_without(group, name)) for name in group if len(group) > 1]
+        return with_faces(cells, fewer) if fewer else nearest_proper(cells)
 
-    def _penalized(self, group: tuple[str, ...]) -> float:
+    def _median_penalty(self, group: tuple[str, ...]) -> float:
+        """Return the penalty of sorted attributes: what two of them add, given all others, to that of fewer."""
         if len(group) < 2:
             return 0.0
-        if group not in self._penalty:
-            orders = [
-                self._penalized(_without(group, first))
-                + self._penalized(_without(group, second))
-                - self._penalized(_without(_without(group, first), second))
-                + self._penalty_given(group, first, second)
-                for first, second in combinations(group, 2)
-            ]
-            self._penalty[group] = float(np.median(orders))
-        return self._penalty[group]
-
-    def _penalty_given(self, group: tuple[str, ...], first: str, second: str) -> float:
-        """Return the penalty of joining two attributes, given all others of a group."""
-        order = (*_without(_without(group, first), second), first, second)
-        table = self.together.table(order)
-        assert table is not None  # its worth was asked for
-        cells = np.transpose(self.proper(group), [group.index(name) for name in order])
-        strata = cells.reshape(-1, *cells.shape[-2:])
-        noise = ConditionalNoise.of(strata, evidence_of(table))
-        given, attributes = len(group) - 2, len(self.together.tables.domain)
+        given, attributes = len(group) - 2, len(self._domain)
         tests = math.comb(attributes, 2) * math.comb(attributes - 2, given)
-        return noise.penalty(self.alpha / tests)
+        orders = []
+        for pair in combinations(group, 2):
+            rest, table = _without(group, *pair), self.table(group)
+            assert table is not None  # its worth was asked for
+            strata = np.transpose(self.proper(group), [group.index(name) for name in (*rest, *pair)])
+            added = noise_penalty(
+                strata.reshape(-1, *strata.shape[-2:]),
+                evidence_of(table.reordered((*rest, *pair))),
+                self._alpha / tests,
+            )
+            first, second = (self._penalty(_without(group, name)) for name in pair)
+            orders.append(first + second - self._penalty(rest) + added)
+        return float(np.median(orders))
 
 
-@dataclass(frozen=True, slots=True)
-class ConditionalNoise:
-    """The conditional mutual information of two attributes that noise gives rise to, where there is none."""
+def noise_penalty(strata: FloatArray, evidence: Evidence, alpha: float) -> float:
+    """Return the penalty in nats of joining two attributes, given tables of them, one for each value of others.
 
-    df: int  # the degrees of freedom of categories that occur
-    average: float  # in nats
-    spread: float  # the degrees of freedom of a multiple of χ² with the same mean and variance (Satterthwaite 1946)
+    It is that of the Bayesian information criterion, df log(n) / 2n, or what noise exceeds with probability alpha where
+    the two are independent, if that is more. So many respondents n without randomization would show as much on average.
+    """
+    from scipy.special import chdtri
 
-    @classmethod
-    def of(cls, strata: FloatArray, evidence: Evidence) -> ConditionalNoise:
-        """Measure it about independence, given tables of two attributes, one for each value of the others."""
-        total = strata.sum(axis=(1, 2), keepdims=True)
-        rows, columns = strata.sum(axis=2, keepdims=True), strata.sum(axis=1, keepdims=True)
-        row, column = _conditional_shares(rows, total), _conditional_shares(columns, total)
-        expected = (total * row * column).ravel()
-        deviation = _efficient_covariance(evidence, expected)
-        for _ in range(2):  # from both sides: covariances are symmetric
-            by_stratum = deviation.T.reshape(len(strata), -1, expected.size)
-            deviation = interactions(by_stratum, row, column).reshape(expected.size, -1)
-        kept = expected > _ABSENT
-        scaled = deviation[np.ix_(kept, kept)] / expected[kept, None]
-        first, second = np.trace(scaled), np.einsum("ij,ji->", scaled, scaled)
-        occurring = [np.maximum((side > _ABSENT).sum(axis=(1, 2)) - 1, 0) for side in (rows, columns)]
-        df = int((occurring[0] * occurring[1]).sum())
-        most = np.minimum(*np.broadcast_arrays(rows, columns)).ravel()
-        average = _excess(expected[kept], np.diagonal(deviation)[kept], most[kept])
-        return cls(df, average, float(first**2 / second) if second > 0 else 1.0)
-
-    @property
-    def respondents(self) -> float:
-        """The effective number of respondents: so many without randomization would show as much on average."""
-        return self.df / (2 * self.average)
-
-    def penalty(self, alpha: float) -> float:
-        """Return df log(n) / 2n, or what is exceeded with probability alpha, if that is more."""
-        from scipy.special import chdtri
-
-        if not self.df or self.average <= 0:
-            return 0.0
-        return self.average * max(math.log(self.respondents), float(chdtri(self.spread, alpha)) / self.spread)
+    total = strata.sum(axis=(1, 2), keepdims=True)
+    rows, columns = strata.sum(axis=2, keepdims=True), strata.sum(axis=1, keepdims=True)
+    row, column = _conditional_shares(rows, total), _conditional_shares(columns, total)
+    expected = (total * row * column).ravel()
+    deviation = _efficient_covariance(evidence, expected)
+    for _ in range(2):  # from both sides: covariances are symmetric
+        by_stratum = deviation.T.reshape(len(strata), -1, expected.size)
+        deviation = interactions(by_stratum, row, column).reshape(expected.size, -1)
+    kept = expected > _ABSENT
+    occurring = [np.maximum((side > _ABSENT).sum(axis=(1, 2)) - 1, 0) for side in (rows, columns)]
+    df = int((occurring[0] * occurring[1]).sum())
+    most = np.minimum(*np.broadcast_arrays(rows, columns)).ravel()
+    average = _excess(expected[kept], np.diagonal(deviation)[kept], most[kept])
+    if not df or average <= 0:
+        return 0.0
+    # the multiple of χ² with the same mean and variance (Satterthwaite 1946)
+    scaled = deviation[np.ix_(kept, kept)] / expected[kept, None]
+    first, second = np.trace(scaled), np.einsum("ij,ji->", scaled, scaled)
+    spread = float(first**2 / second) if second > 0 else 1.0
+    return average * max(math.log(df / (2 * average)), float(chdtri(spread, alpha)) / spread)
 
 
 def total_correlation(cells: FloatArray) -> float:
@@ -222,8 +198,8 @@ def _others(axes: int, axis: int) -> tuple[int, ...]:
     return tuple(other for other in range(axes) if other != axis)
 
 
-def _without(group: tuple[str, ...], name: str) -> tuple[str, ...]:
-    return tuple(one for one in group if one != name)
+def _without(group: tuple[str, ...], *names: str) -> tuple[str, ...]:
+    return tuple(one for one in group if one not in names)
 
 
 def _conditional_shares(sides: FloatArray, total: FloatArray) -> FloatArray:
@@ -261,38 +237,26 @@ _LEAST = 1e-7
 _ALL_TIES = 1e-8
 
 
-def hill_climb(tables: TableSet, constraints: EdgeConstraints, alpha: float) -> Structure:
+def hill_climb(evidence: PairEvidence, constraints: EdgeConstraints, alpha: float) -> Structure:
     """Find the network with the best score that adding, removing and reversing edges leads to.
 
     The search starts from no edges, and from the heaviest tree, rooted at every attribute in turn; the best of what it
     ends in is kept. The score is that of `FamilyScores` at level alpha: attributes that were never asked together are
     no family. So from pairs alone every attribute has one parent at most, and the network is the heaviest tree, or
     several.
-    """
-    from networkx import DiGraph
-
-    names, scores = sorted(tables.domain.names), FamilyScores(AskedTogether(tables), alpha)
-    refuse_required_families(scores.together, constraints)
-    added = tie_breakers(names)
-
-    def total(edges: Sequence[Edge]) -> float:
-        return sum(scores.family(name, [start for start, end in edges if end == name]) for name in names) + sum(
-            added[edge] for edge in edges
-        )
-
-    found = {tuple(sorted(edges)) for edges in _climbed(names, scores, constraints)}
-    best = max(found, key=lambda edges: (total(edges), edges))
-    pattern = cpdag_of(DiGraph(best))
-    return structure_of(tables.domain, best, [edge for edge in pattern.edges if not pattern.has_edge(*edge[::-1])])
-
-
-def structure_score(scores: FamilyScores, names: Sequence[str]) -> BaseStructureScore:
-    """Return the scores as one of pgmpy's, for its searches.
 
     Of networks with the same score a search takes the first that it meets, in an order that changes from run to run. So
     every possible edge adds something of its own, far less than any evidence is worth.
     """
+    from networkx import DiGraph
+    from pgmpy.base import DAG
+    from pgmpy.causal_discovery import ExpertKnowledge, HillClimbSearch
     from pgmpy.structure_score import BaseStructureScore
+
+    names, scores = sorted(evidence.domain.names), FamilyScores(evidence, alpha)
+    _refuse_required_families(scores, constraints)
+    possible = list(permutations(names, 2))
+    added = {edge: _ALL_TIES * (place + 1) / len(possible) ** 2 for place, edge in enumerate(possible)}
 
     class NoiseAwareScore(BaseStructureScore):  # type: ignore[misc]  # pgmpy has no types
         """The score of families whose tables are estimated from privatized answers."""
@@ -300,38 +264,17 @@ def structure_score(scores: FamilyScores, names: Sequence[str]) -> BaseStructure
         def _local_score(self, variable: str, parents: tuple[str, ...]) -> float:
             return scores.family(variable, parents) + sum(added[parent, variable] for parent in parents)
 
-    added, found = tie_breakers(names), NoiseAwareScore(names_only(names))
-    return found
+    def total(edges: Sequence[Edge]) -> float:
+        return sum(scores.family(name, [start for start, end in edges if end == name]) for name in names) + sum(
+            added[edge] for edge in edges
+        )
 
-
-def tie_breakers(names: Sequence[str]) -> Mapping[Edge, float]:
-    """Return a different tiny score for every possible edge, to break ties."""
-    edges = list(permutations(names, 2))
-    return {edge: _ALL_TIES * (place + 1) / len(edges) ** 2 for place, edge in enumerate(edges)}
-
-
-def refuse_required_families(together: AskedTogether, constraints: EdgeConstraints) -> None:
-    """Refuse required edges that give an attribute parents which it was never asked together with."""
-    for name in sorted({end for _, end in constraints.required}):
-        parents = sorted(start for start, end in constraints.required if end == name)
-        if together.table((name, *parents)) is None:
-            raise NotIdentifiedError(
-                f"required edges to {name!r} from {one_line(parents)}, which nobody was asked about together",
-                "required parents that were asked together with their child",
-                f"Ask the group {(*parents, name)!r}, or search by another method.",
-            )
-
-
-def _climbed(names: Sequence[str], scores: FamilyScores, constraints: EdgeConstraints) -> Iterator[list[Edge]]:
-    """Yield the edges that the search ends in, from each of its starts."""
-    from pgmpy.base import DAG
-    from pgmpy.causal_discovery import ExpertKnowledge, HillClimbSearch
-
-    score = structure_score(scores, names)
+    score = NoiseAwareScore(names_only(names))
     known = ExpertKnowledge(
         required_edges=set(constraints.required),
-        forbidden_edges={edge for edge in permutations(names, 2) if not constraints.allows_direction(*edge)},
+        forbidden_edges={edge for edge in possible if not constraints.allows_direction(*edge)},
     )
+    found = set[tuple[Edge, ...]]()
     for edges in progress(_starts(names, scores, constraints), "climbing", unit="start"):
         start = DAG()
         start.add_nodes_from(names)
@@ -339,20 +282,39 @@ def _climbed(names: Sequence[str], scores: FamilyScores, constraints: EdgeConstr
         search = HillClimbSearch(
             scoring_method=score,
             start_dag=start,
-            max_indegree=scores.together.largest - 1,
+            max_indegree=most_asked_together(evidence.tables) - 1,
             expert_knowledge=known,
             return_type="dag",
             epsilon=_LEAST,
             show_progress=False,
         )
-        yield list(search.fit(names_only(names)).causal_graph_.edges())
+        found.add(tuple(sorted(search.fit(names_only(names)).causal_graph_.edges())))
+    best = max(found, key=lambda edges: (total(edges), edges))
+    pattern = cpdag_of(DiGraph(best))
+    return structure_of(evidence.domain, best, [edge for edge in pattern.edges if not pattern.has_edge(*edge[::-1])])
+
+
+def _refuse_required_families(scores: FamilyScores, constraints: EdgeConstraints) -> None:
+    """Refuse required edges that give an attribute parents which it was never asked together with."""
+    for name in sorted({end for _, end in constraints.required}):
+        parents = sorted(start for start, end in constraints.required if end == name)
+        if scores.table(tuple(sorted((name, *parents)))) is None:
+            raise NotIdentifiedError(
+                f"required edges to {name!r} from {one_line(parents)}, which nobody was asked about together",
+                "required parents that were asked together with their child",
+                f"Ask the group {(*parents, name)!r}, or search by another method.",
+            )
 
 
 def _starts(names: Sequence[str], scores: FamilyScores, constraints: EdgeConstraints) -> set[tuple[Edge, ...]]:
     """Return the networks that the search starts from: the required edges, and the heaviest forest from every root."""
-    from networkx import DiGraph, bfs_edges, descendants
+    from networkx import DiGraph, Graph, bfs_edges, descendants, maximum_spanning_tree
 
-    forest = _heaviest_forest(names, scores)
+    pairs: Graph[str] = Graph()
+    pairs.add_nodes_from(names)
+    worth = {pair: scores.worth(pair) for pair in combinations(names, 2)}
+    pairs.add_weighted_edges_from([(*pair, value) for pair, value in worth.items() if value > 0])
+    forest: Graph[str] = maximum_spanning_tree(pairs)
     starts = {constraints.required}
     for root in names:
         dag: DiGraph[str] = DiGraph(constraints.required)
@@ -364,15 +326,3 @@ def _starts(names: Sequence[str], scores: FamilyScores, constraints: EdgeConstra
                     dag.add_edge(start, end)
         starts.add(tuple(dag.edges))
     return starts
-
-
-def _heaviest_forest(names: Sequence[str], scores: FamilyScores) -> Graph[str]:
-    """Return the maximum spanning forest of the pairs, weighed by their worth."""
-    from networkx import Graph, maximum_spanning_tree
-
-    pairs: Graph[str] = Graph()
-    pairs.add_nodes_from(names)
-    worth = {pair: scores.worth(pair) for pair in combinations(names, 2)}
-    pairs.add_weighted_edges_from([(*pair, value) for pair, value in worth.items() if value > 0])
-    forest: Graph[str] = maximum_spanning_tree(pairs)
-    return forest

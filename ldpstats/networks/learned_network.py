@@ -28,7 +28,7 @@ from ldpstats.numbers.randomness import Rng
 from ldpstats.pictures.graph import DrawnEdge, NetworkGraph
 from ldpstats.presentation import Result, Summary, plain_rows, plain_values, progress, summary_of_figures
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.saving.hints import Count
+from ldpstats.saving.registered import Count
 from ldpstats.tables import TableSet
 from ldpstats.tables.pooled import pooled_table
 
@@ -110,7 +110,7 @@ class LearnedNetwork(Result):
     edges : DataFrame
         A row per edge: its `direction` (→, ←, or — where none is known), the mutual `information` in nats, corrected
         for noise, and its interval, `lower` to `upper`; the `pvalue` of independence, and `adjusted` for all pairs; the
-        `confidence`, and the share `forward` of it with an edge from `first` to `second`, see `EdgeConfidence`;
+        `confidence`, and the share `forward` of it with an edge from `first` to `second`, see `edge_confidence`;
         `why` it is there, and what it is `directed_by`.
     pairs : DataFrame
         The same figures of all pairs of attributes, but for intervals.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import combinations
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -23,16 +23,15 @@ from ldpstats.inference.engine.families import ProductOfConditionals
 from ldpstats.inference.engine.procedure import Method, asymptotic_test, evidence_of
 from ldpstats.networks.bayesian_network import BayesianNetwork, in_numbers
 from ldpstats.networks.interactions import plug_in_information
-from ldpstats.networks.skeletons import stronger_paths
+from ldpstats.networks.learning import stronger_paths
 from ldpstats.noise import simulation
 from ldpstats.numbers.arrays import FloatArray, are_shares, at_least, real_number, significance
 from ldpstats.numbers.randomness import Rng
-from ldpstats.pictures.graph import DrawnEdge, NetworkGraph
-from ldpstats.pictures.layered import outward
+from ldpstats.pictures.graph import DrawnEdge, NetworkGraph, outward
 from ldpstats.presentation import Result, Summary, plain_values, summary_of_facts
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.protocols import PerAttribute
-from ldpstats.saving.hints import Count
+from ldpstats.saving.registered import Count
 from ldpstats.tables import Table, TableSet, checked_table
 
 if TYPE_CHECKING:
@@ -97,22 +96,33 @@ def lopub(
     """
     if not isinstance(estimator, str) or estimator not in ESTIMATORS:
         raise LdpstatsError(f"estimator = {shortened(estimator)}", one_line(list(ESTIMATORS)))
-    names = _asked(protocol)
-    pairs = _formed(protocol, combinations(names, 2)).tables(reports)
+    if not isinstance(protocol, PerAttribute) or protocol.k < 2:
+        raise LdpstatsError(
+            f"the protocol {protocol!r}" if isinstance(protocol, PerAttribute) else f"a {type(protocol).__name__}",
+            "PerAttribute with crossed answers: k = 2",
+            "Everyone then answers every attribute, and each pair can be estimated.",
+        )
+    names = tuple(name for name in protocol.domain.names if any(name in group for group in protocol.groups))
+    # what is sent does not depend on the tables that are formed
+    forming = partial(PerAttribute, protocol.domain, epsilon=protocol.epsilon, mechanism=protocol.mechanism)
+    pairs = forming(groups=list(combinations(names, 2))).tables(reports)
     graph = dependency_graph(pairs, rule, alpha, phi)
     tree = clique_tree(graph)
-    tables = _clique_tables(protocol, reports, tree)
-    cells = [ESTIMATORS[estimator](table).reshape(table.shape) for table in tables]
-    beliefs = Beliefs(tree, _agreeing(tree, cells))
+    try:
+        # answers are crossed only where a group has several attributes, which no clique need have
+        cliques = forming(groups=list(dict.fromkeys([*tree.cliques, names[:2]])))
+    except LdpstatsError as error:
+        raise LdpstatsError(
+            f"a dependency graph with too large a clique ({error.came})",
+            error.allowed,
+            "Join fewer pairs: rule = 'direct', a smaller alpha or a larger phi.",
+        ) from error
+    tables = cliques.tables(reports)
+    cells = [clique_cells(tables[clique], estimator).reshape(tables[clique].shape) for clique in tree.cliques]
+    beliefs = Beliefs(tree, agreeing(tree, cells))
+    one, warning = tables[tree.cliques[0]], tuple(pairs.channel_fit().warning)
     return LoPubModel(
-        protocol.domain.project(names),
-        graph,
-        beliefs,
-        estimator,
-        pairs.privacy,
-        tables[0].n,
-        tables[0].simulated,
-        tuple(pairs.channel_fit().warning),
+        protocol.domain.project(names), graph, beliefs, estimator, pairs.privacy, one.n, one.simulated, warning
     )
 
 
@@ -228,76 +238,30 @@ class LoPubModel(Result):
         return self.network.sample(n, rng)
 
 
-def _asked(protocol: object) -> Attributes:
-    """Return the attributes that a protocol asks for; refuse one whose answers cannot be crossed."""
-    if not isinstance(protocol, PerAttribute) or protocol.k < 2:
-        raise LdpstatsError(
-            f"the protocol {protocol!r}" if isinstance(protocol, PerAttribute) else f"a {type(protocol).__name__}",
-            "PerAttribute with crossed answers: k = 2",
-            "Everyone then answers every attribute, and each pair can be estimated.",
-        )
-    return tuple(name for name in protocol.domain.names if any(name in group for group in protocol.groups))
+ESTIMATORS = ("em", "lasso", "lasso+em", "published lasso")
+"""How the table of a clique is estimated; see `lopub`."""
 
 
-def _formed(protocol: PerAttribute, groups: Iterable[Attributes]) -> PerAttribute:
-    """Return the protocol that forms other tables from the same reports."""
-    return PerAttribute(protocol.domain, epsilon=protocol.epsilon, mechanism=protocol.mechanism, groups=list(groups))
-
-
-def _clique_tables(protocol: PerAttribute, reports: pd.DataFrame, tree: JunctionTree) -> list[Table]:
-    # answers are crossed only where a group has several attributes, which no clique need have
-    groups = dict.fromkeys([*tree.cliques, tuple(tree.sizes)[:2]])
-    try:
-        forming = _formed(protocol, groups)
-    except LdpstatsError as error:
-        raise LdpstatsError(
-            f"a dependency graph with too large a clique ({error.came})",
-            error.allowed,
-            "Join fewer pairs: rule = 'direct', a smaller alpha or a larger phi.",
-        ) from error
-    tables = forming.tables(reports)
-    return [tables[clique] for clique in tree.cliques]
-
-
-def _lasso(table: Table) -> FloatArray:
-    matrix, observed, n = _seen(table)
-    noise = (observed @ matrix**2 - (observed @ matrix) ** 2) / n
-    return _nonnegative_lasso(matrix, observed, math.sqrt(float(noise.mean())))
-
-
-def _lasso_then_em(table: Table) -> FloatArray:
-    matrix, observed, _ = _seen(table)
-    cells = _lasso(table)
-    among = cells > 0
-    cells[among] = mixture_em(matrix[:, among], observed).frequencies
-    return cells
-
-
-def _published_lasso(table: Table) -> FloatArray:
-    joint = Marginal.of(table)
-    attributes = [((name,), size) for name, size in zip(joint.attributes, joint.shape, strict=True)]
-    bits = np.concatenate([np.eye(size)[:, joint.onto(name)] for name, size in attributes])
-    counts = np.concatenate([joint.summed(name) for name, _ in attributes])
-    # the authors' code minimises ∥·∥² / (2 · bits) + Σ cells, all in respondents
-    return _nonnegative_lasso(bits, counts, len(bits) / joint.n)
-
-
-def _seen(table: Table) -> tuple[FloatArray, FloatArray, int]:
-    """Return the design matrix of cells (columns), the shares of answer patterns, and how many answered."""
+def clique_cells(table: Table, estimator: str) -> FloatArray:
+    """Estimate the cells of a clique's table by one of `ESTIMATORS`."""
+    if estimator == "em":
+        return table.estimated_by("mle").cells.estimate
+    if estimator == "published lasso":
+        joint = Marginal.of(table)
+        sums = [(size, joint.onto((name,))) for name, size in zip(joint.attributes, joint.shape, strict=True)]
+        bits = np.concatenate([np.eye(size)[:, places] for size, places in sums])
+        counts = np.concatenate([joint.summed((name,)) for name in joint.attributes])
+        # the authors' code minimises ∥·∥² / (2 · bits) + Σ cells, all in respondents
+        return _nonnegative_lasso(bits, counts, len(bits) / joint.n)
     (block,) = table.blocks
     matrix, _ = block.design()
-    return matrix, block.tally.proportions, block.n
-
-
-ESTIMATORS: Mapping[str, Callable[[Table], FloatArray]] = MappingProxyType(
-    {
-        "em": lambda table: table.estimated_by("mle").cells.estimate,
-        "lasso": _lasso,
-        "lasso+em": _lasso_then_em,
-        "published lasso": _published_lasso,
-    }
-)
-"""How the table of a clique is estimated; see `lopub`."""
+    observed = block.tally.proportions
+    noise = (observed @ matrix**2 - (observed @ matrix) ** 2) / block.n
+    cells = _nonnegative_lasso(matrix, observed, math.sqrt(float(noise.mean())))
+    if estimator == "lasso+em":
+        among = cells > 0
+        cells[among] = mixture_em(matrix[:, among], observed).frequencies
+    return cells
 
 
 def _nonnegative_lasso(matrix: FloatArray, observed: FloatArray, penalty: float) -> FloatArray:
@@ -314,7 +278,7 @@ def _nonnegative_lasso(matrix: FloatArray, observed: FloatArray, penalty: float)
     return shares
 
 
-def _agreeing(tree: JunctionTree, tables: Iterable[FloatArray]) -> tuple[FloatArray, ...]:
+def agreeing(tree: JunctionTree, tables: Iterable[FloatArray]) -> tuple[FloatArray, ...]:
     """Let every clique keep what it says given what it shares with its parent, and take the latter from the parent."""
     agreed: list[FloatArray] = []
     for clique, parent, shared, table in zip(tree.cliques, tree.parents, tree.separators, tables, strict=True):
@@ -390,19 +354,21 @@ def dependency_graph(
         raise LdpstatsError(f"rule = {shortened(rule)}", " or ".join(map(repr, get_args(Rule))))
     if not isinstance(tables, Iterable):
         raise LdpstatsError(f"a {type(tables).__name__}", "a TableSet, or a list of tables")
-    level, least = significance(alpha), _published_threshold(phi)
+    level, share = significance(alpha), real_number(phi)
+    if not 0 < share < math.inf:
+        raise LdpstatsError(f"phi = {phi!r}", "a finite number above 0, such as 0.2")
     pairs = [table for table in map(checked_table, tables) if len(table.attributes) == 2]
     if not pairs:
         raise LdpstatsError(
             "no two-way tables", "at least one", "Take table.marginal([...]) of wider ones, or collect pairs."
         )
     found = [PairAssociation.of(table) for table in pairs]
+    adjusted = false_discovery_control([one.pvalue for one in found]).tolist()
     graph: Graph[str] = Graph()
-    for table in pairs:
+    for table, one, pvalue in zip(pairs, found, adjusted, strict=True):
         graph.add_nodes_from((name, {"categories": k}) for name, k in zip(table.attributes, table.shape, strict=True))
-    for one, adjusted in zip(found, false_discovery_control([one.pvalue for one in found]).tolist(), strict=True):
-        if one.mi > least * one.side if rule == "published" else adjusted <= level:
-            graph.add_edge(*one.pair, **asdict(one), adjusted=adjusted)
+        if one.mi > share**2 / 2 * one.side if rule == "published" else pvalue <= level:
+            graph.add_edge(*one.pair, **asdict(one), adjusted=pvalue)
     if rule == "direct":
         corrected = {pair: float(graph.edges[pair]["corrected"]) for pair in graph.edges}
         graph.remove_edges_from({pair for pair, _ in stronger_paths(corrected)})
@@ -441,11 +407,3 @@ def clique_tree(graph: Graph[str]) -> JunctionTree:
     """
     sizes = {name: int(graph.nodes[name]["categories"]) for name in graph}
     return JunctionTree.of([*graph.edges, *((name,) for name in graph)], sizes)
-
-
-def _published_threshold(phi: object) -> float:
-    """Return the mutual information that "published" asks for, over min(r, c) − 1."""
-    share = real_number(phi)
-    if not 0 < share < math.inf:
-        raise LdpstatsError(f"phi = {phi!r}", "a finite number above 0, such as 0.2")
-    return share**2 / 2

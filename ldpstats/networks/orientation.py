@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from ldpstats.errors import LdpstatsError, one_line
-from ldpstats.networks.structure import Edge, EdgeConstraints, Structure
+from ldpstats.networks.structure import Edge, EdgeConstraints, Structure, refuse_directed_cycles
 
 if TYPE_CHECKING:
     from networkx import DiGraph, Graph
@@ -35,64 +35,40 @@ def cpdag_of(dag: DiGraph[N]) -> DiGraph[N]:
     """Return the CPDAG of a DAG: an edge is directed if it is so in all Markov equivalent graphs.
 
     Graphs without cycles state the same independences if they have the same edges but for directions, and the same
-    v-structures (Verma & Pearl 1990).
+    v-structures (Verma & Pearl 1990). What follows from these the first three rules of Meek (1995) find.
     """
     plain = _plain(dag)
     refuse_directed_cycles(plain)
     pattern = plain.copy()
     pattern.add_edges_from([(end, start) for start, end in plain.edges])
     pattern.remove_edges_from([(child, parent) for pair, child in v_structures(plain) for parent in pair])
-    return closed(pattern)
-
-
-def closed(pdag: DiGraph[N]) -> DiGraph[N]:
-    """Return the partially directed graph with every direction that follows, by the four rules of Meek (1995).
-
-    Started from v-structures and from what is known beforehand, they find all that the extensions have in common. What
-    is given is not questioned: two directions that make a v-structure which the tests did not show describe another
-    class. A cycle, and an edge that would have to have both directions, are refused; whether there is any extension,
-    `extension_of` finds out.
-    """
-    graph = _plain(pdag)
     found = True
     while found:
         found = False
-        for start, end in list(graph.edges):
-            if graph.has_edge(start, end) and graph.has_edge(end, start) and _follows(graph, start, end):
-                if _follows(graph, end, start):
-                    raise _contradiction(f"{start!r} and {end!r}, whose edge would have to have both directions")
-                graph.remove_edge(end, start)
+        for start, end in list(pattern.edges):
+            if pattern.has_edge(start, end) and pattern.has_edge(end, start) and _follows(pattern, start, end):
+                pattern.remove_edge(end, start)
                 found = True
-    refuse_directed_cycles(_directed_part(graph))
-    return graph
+    return pattern
 
 
 def extension_of(pdag: DiGraph[N]) -> DiGraph[N]:
     """Return a DAG that has all directions of a partially directed graph, and no other v-structures.
 
-    This is the algorithm of Dor & Tarsi (1992); a graph without such an extension is refused. Where there is a choice,
-    edges lead from names that are earlier in the alphabet, whatever the order of the nodes.
+    A graph without such an extension is refused. Where there is a choice, it depends on names, not on their order.
     """
-    left = _plain(pdag)
-    directed = left.copy()
-    while left:
-        sink = next((one for one in sorted(left, key=str, reverse=True) if _can_be_last(left, one)), None)
-        if sink is None:
-            raise _contradiction(f"{one_line(sorted(left, key=str))}, none of which can have edges toward it alone")
-        directed.remove_edges_from([(sink, one) for one in left.succ[sink]])
-        left.remove_node(sink)
-    return directed
-
-
-def refuse_directed_cycles(graph: DiGraph[N]) -> None:
-    """Refuse a graph in which some node leads to itself."""
-    from networkx import find_cycle, is_directed_acyclic_graph
-
-    if not is_directed_acyclic_graph(graph):
-        cycle = [str(edge[0]) for edge in find_cycle(graph)]
+    directed = _plain(pdag)
+    arrows = [edge for edge in directed.edges if not directed.has_edge(*edge[::-1])]
+    refuse_directed_cycles(directed.edge_subgraph(arrows))
+    v_structures_given, chosen = v_structures(directed), _chosen(directed.to_undirected().edges, arrows, {})
+    directed.remove_edges_from([edge[::-1] for edge in chosen])
+    if v_structures(directed) != v_structures_given:
         raise LdpstatsError(
-            f"edges that make a cycle: {' → '.join([*cycle, cycle[0]])}", "edges along which no node leads to itself"
+            f"directions that contradict each other among {one_line(sorted(directed, key=str))}",
+            "a partially directed graph that some graph without cycles and without further v-structures extends",
+            "Leave some of the directions open.",
         )
+    return directed
 
 
 def _plain(graph: Any) -> DiGraph[Any]:
@@ -120,39 +96,13 @@ def _into(graph: DiGraph[N], node: N) -> Iterator[N]:
 
 
 def _follows(graph: DiGraph[N], start: N, end: N) -> bool:
-    """Say whether an edge without direction must lead from one node to the other, by Meek's four rules."""
+    """Say whether an edge without direction must lead from one node to the other, by Meek's first three rules."""
     loose = [one for one in graph.succ[start] if one in graph.pred[start] and one != end]
     before_end = list(_into(graph, end))
     return (
         any(not _joined(graph, one, end) for one in _into(graph, start))
         or any(start in set(_into(graph, one)) for one in before_end)
         or any(not _joined(graph, one, other) for one, other in combinations([n for n in loose if n in before_end], 2))
-        or any(
-            one in set(_into(graph, via)) and not _joined(graph, one, end) and _joined(graph, start, via)
-            for via in before_end
-            for one in loose
-        )
-    )
-
-
-def _can_be_last(graph: DiGraph[N], node: N) -> bool:
-    """Say whether all edges of a node may lead toward it without making a new v-structure."""
-    near = {*graph.succ[node], *graph.pred[node]}
-    return all(
-        one in graph.pred[node] and all(_joined(graph, one, other) for other in near - {one})
-        for one in graph.succ[node]
-    )
-
-
-def _directed_part(graph: DiGraph[N]) -> DiGraph[N]:
-    return graph.edge_subgraph([(one, other) for one, other in graph.edges if not graph.has_edge(other, one)])
-
-
-def _contradiction(where: str) -> LdpstatsError:
-    return LdpstatsError(
-        f"directions that contradict each other at {where}",
-        "a partially directed graph that some graph without cycles and without further v-structures extends",
-        "Leave some of the directions open.",
     )
 
 
@@ -201,13 +151,20 @@ def oriented(
     circle = _within_circles([*known, *searched])
     known |= dict.fromkeys([edge for edge in searched if edge not in circle], "search")
     triples = set(unshielded_triples(edges))
-    told = {**verdicts, **_separated(structure)}
+    separated = {
+        (min(one.pair), middle, max(one.pair))
+        for one in structure.separations
+        if one.decided_by == "evidence"
+        for middle in one.given
+    }
+    told: dict[Triple, Verdict] = {**verdicts, **dict.fromkeys(separated, "no collider")}
     verdicts = {triple: verdict for triple, verdict in told.items() if triple in triples}
-    never = _mirrored(
-        triple
+    never = [
+        way
         for triple, verdict in verdicts.items()
         if verdict == "no collider" and not {triple[:2], triple[:0:-1]} <= known.keys()
-    )
+        for way in (triple, triple[::-1])
+    ]
     own = [{triple[:2], triple[:0:-1]} for triple, verdict in verdicts.items() if verdict == "collider"]
     directed = _with_colliders(edges, known, own, never)
     against = {way: math.inf if way in never else value for one, value in chains.items() for way in (one, one[::-1])}
@@ -229,16 +186,6 @@ def unshielded_triples(edges: Iterable[Edge]) -> list[Triple]:
         for one, other in combinations(sorted(graph[middle]), 2)
         if not graph.has_edge(one, other)
     ]
-
-
-def _separated(structure: Structure) -> dict[Triple, Verdict]:
-    """Return which triples are no colliders, as their ends were separated by evidence given the middle."""
-    return {
-        (min(one.pair), middle, max(one.pair)): "no collider"
-        for one in structure.separations
-        if one.decided_by == "evidence"
-        for middle in one.given
-    }
 
 
 def _forced(
@@ -286,10 +233,6 @@ def _with_colliders(
     return {**reasons, **dict.fromkeys(taken, "collider"), **known}
 
 
-def _mirrored(triples: Iterable[Triple]) -> list[Triple]:
-    return [way for triple in triples for way in (triple, triple[::-1])]
-
-
 def _within_circles(arrows: Iterable[Edge]) -> set[Edge]:
     """Return the edges that lie on a circle of directed ones."""
     import networkx as nx
@@ -331,7 +274,9 @@ def _propagated(arrows: set[Edge], edges: Iterable[Edge], chains: Collection[Tri
         graph.add_edges_from(led_on)
 
 
-def _chosen(edges: Collection[Edge], directed: Collection[Edge], against: Mapping[Triple, float]) -> tuple[Edge, ...]:
+def _chosen(
+    edges: Iterable[tuple[Any, Any]], directed: Iterable[tuple[Any, Any]], against: Mapping[Triple, float]
+) -> tuple[Any, ...]:
     """Direct all edges without a circle: few parents each, and as few colliders as there may be.
 
     Attributes are taken away one by one, each with all its edges into it (Dor & Tarsi 1992): one from which no directed
@@ -340,9 +285,9 @@ def _chosen(edges: Collection[Edge], directed: Collection[Edge], against: Mappin
     """
     import networkx as nx
 
-    graph: Graph[str] = nx.Graph(edges)
+    graph: Graph[Any] = nx.Graph(edges)
     left = set(directed)
-    chosen: list[Edge] = []
+    chosen: list[tuple[Any, Any]] = []
 
     def rank(name: str) -> tuple[float, int, str]:
         free = [other for other in graph[name] if (other, name) not in left]

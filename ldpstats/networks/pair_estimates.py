@@ -7,13 +7,13 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
 
 from ldpstats.answers.domain import Domain
-from ldpstats.consistency.redrawn import redrawn_estimates
+from ldpstats.consistency.reconstruction_methods import redrawn_estimates
 from ldpstats.errors import NotIdentifiedError
 from ldpstats.estimation.blocks import Block
 from ldpstats.estimation.unbiased_estimates import UnbiasedPooling
@@ -23,8 +23,7 @@ from ldpstats.networks.structure import Edge
 from ldpstats.numbers.arrays import FloatArray, IntArray
 from ldpstats.presentation import progress
 from ldpstats.tables import Table
-from ldpstats.tables.shared import as_reported, overlapping
-from ldpstats.tables.stacked import Contribution, Stacked
+from ldpstats.tables.shared import Contribution, Stacked, as_reported, overlapping
 
 # singular values below this share of the largest are rounding
 _SAME = 1e-10
@@ -46,7 +45,10 @@ class ReportLaw:
         self.blocks = _with_reports(marginal)
         self.n = marginal.n
         sums = np.eye(marginal.domain.size())[table.domain.onto(marginal.attributes)]
-        self._pooling = _pooling_to(table.unbiased.estimate @ sums, self.blocks)
+        pooling = UnbiasedPooling(self.blocks) if self.blocks else None
+        added = table.unbiased.estimate @ sums
+        alike = pooling and np.allclose(pooling.estimate([one.tally.counts for one in self.blocks]), added)
+        self._pooling = pooling if alike else None
         self.even = even_law(self.blocks) if self._pooling else None
         self._fixed = None if self._pooling else self.n * (sums.T @ table.linear[1] @ sums)
         cells = marginal.domain.size()
@@ -170,6 +172,7 @@ class PairSources:
 
     domain: Domain
     tables: tuple[Table, ...]  # as they were collected
+    common: Mapping[int, Collection[int]]  # by the place of a table, those that share respondents with it
     holding: Mapping[Edge, Collection[int]]  # the places of the tables that hold a pair
     pools: Mapping[Edge, Pool]  # in the order of `holding`
     # of tables that share no respondents about the attribute; it is left out if there are none
@@ -179,37 +182,42 @@ class PairSources:
     @classmethod
     def of(cls, domain: Domain, tables: Iterable[Table]) -> PairSources:
         """Find out what tables tell about pairs."""
-        known = sorted((one for one in map(as_reported, tables) if _identifies_cells(one)), key=_rank)
+        # tables with most reports first
+        known = sorted(
+            (one for one in map(as_reported, tables) if _identifies_cells(one)),
+            key=lambda table: (-table.n, table.domain.size(), sorted(table.attributes)),
+        )
         common: dict[int, set[int]] = defaultdict(set)
         for one, other in overlapping(known):
             common[one].add(other)
             common[other].add(one)
-        parts, sizes = _PartsOfTables(domain, known), dict(zip(domain.names, domain.shape, strict=True))
         about = {name: [place for place, one in enumerate(known) if name in one.attributes] for name in domain.names}
         alone = {name: [one for one in places if common[one].isdisjoint(places)] for name, places in about.items()}
-        both = {pair: [one for one in about[pair[0]] if pair[1] in known[one].attributes] for pair in _pairs(domain)}
-        holding = {pair: places for pair, places in both.items() if places}
-        for pair in holding:  # their covariances are handled as a whole
-            refuse_too_many_cells(domain.size(pair), f"{' and '.join(pair)} together: a table", LARGEST_JOINT)
-        pools = {
-            # the attribute with more categories comes first: its rows are the blocks of `PairErrors`
-            pair: parts.pool(_without_common(places, common), pair[:: -1 if sizes[pair[0]] < sizes[pair[1]] else 1])
-            for pair, places in holding.items()
-        }
+        laws: dict[Hashable, ReportLaw] = {}
+        holding: dict[Edge, list[int]] = {}
+        pools: dict[Edge, Pool] = {}
+        for pair in combinations(domain.names, 2):
+            places = [place for place in about[pair[0]] if pair[1] in known[place].attributes]
+            if places:
+                # their covariances are handled as a whole
+                refuse_too_many_cells(domain.size(pair), f"{' and '.join(pair)} together: a table", LARGEST_JOINT)
+                taken: list[int] = []
+                for place in places:
+                    if common[place].isdisjoint(taken):
+                        taken.append(place)
+                # the attribute with more categories comes first: its rows are the blocks of `PairErrors`
+                first, second = (domain.size([name]) for name in pair)
+                holding[pair] = places
+                pools[pair] = _pooled(domain, known, taken, pair[:: -1 if first < second else 1], laws)
         shown = progress(alone.items(), "adding tables up", unit="attribute")
-        margins = {name: parts.pool(places, (name,)) for name, places in shown if places}
-        single = {name: parts.pool(places[:1], (name,)) for name, places in about.items() if places}
-        return cls(domain, tuple(known), holding, pools, margins, single | margins)
+        margins = {name: _pooled(domain, known, places, (name,), laws) for name, places in shown if places}
+        single = {name: _pooled(domain, known, places[:1], (name,), laws) for name, places in about.items() if places}
+        return cls(domain, tuple(known), common, holding, pools, margins, single | margins)
 
     @property
     def missing(self) -> tuple[Edge, ...]:
         """The pairs that no table tells about."""
-        return tuple(pair for pair in _pairs(self.domain) if pair not in self.pools)
-
-    @cached_property
-    def share_respondents(self) -> bool:
-        """Whether anybody is behind two of the tables."""
-        return bool(overlapping(self.tables))
+        return tuple(pair for pair in combinations(self.domain.names, 2) if pair not in self.pools)
 
     @property
     def observed(self) -> list[FloatArray]:
@@ -220,12 +228,20 @@ class PairSources:
         """Draw so many sets like these tables, and estimate them; tables with common respondents are drawn together."""
         import networkx as nx
 
-        graph: nx.Graph[int] = nx.Graph(overlapping(self.tables).keys())
+        graph: nx.Graph[int] = nx.Graph((one, other) for one, others in self.common.items() for other in others)
         graph.add_nodes_from(range(len(self.tables)))
         found: dict[int, FloatArray] = {}
         for places in sorted(map(sorted, nx.connected_components(graph))):
             tables = [self.tables[place] for place in places]
-            found.update(zip(places, _redrawn(tables, size, rng), strict=True))
+            if len(tables) == 1:
+                (found[places[0]],), *_ = redrawn_estimates(tables, tables[0].domain, size, rng)
+                continue
+            ends = np.cumsum([0, *(table.domain.size() for table in tables)])
+            parts = [Contribution(np.arange(start, end), np.eye(end - start)) for start, end in pairwise(ends.tolist())]
+            estimates = np.concatenate([table.linear[0] for table in tables])
+            covariance = Stacked.of(tables).covariance_of(parts, int(ends[-1]))
+            drawn = rng.multivariate_normal(estimates, covariance, size=size, method="eigh")
+            found.update(zip(places, np.split(drawn, ends[1:-1], axis=1), strict=True))
         return [found[place] for place in range(len(self.tables))]
 
     @cached_property
@@ -233,7 +249,11 @@ class PairSources:
         """The pairs that are estimated together: of one shape, with margins told by other tables or not."""
         alike: dict[Hashable, list[_Source]] = defaultdict(list)
         for pair, pool in self.pools.items():
-            beside = [self._beside(name, pair) for name in pool.domain.names]
+            beside: list[tuple[Pool, Pool] | None] = []
+            for name in pool.domain.names:
+                whole = self.margins.get(name)
+                own, others = (whole and whole.among(self.holding[pair], inside=inside) for inside in (True, False))
+                beside.append((own, others) if own and others and others.parts else None)
             shown = [self.shown[name] for name in pool.domain.names]
             laws = [one.even if one else np.zeros(5) for one in (pool, *(one and one[1] for one in beside), *shown)]
             even = None if any(law is None for law in laws) else np.stack([law for law in laws if law is not None])
@@ -245,21 +265,34 @@ class PairSources:
             groups += [sources[start : start + step] for start in range(0, len(sources), step)]
         return groups
 
-    def _beside(self, name: str, pair: Edge) -> tuple[Pool, Pool] | None:
-        """Return what a pair's tables, and all others, tell about one of its attributes; None without others."""
-        pool = self.margins.get(name)
-        if pool is None:
-            return None
-        own, others = (pool.among(self.holding[pair], inside=inside) for inside in (True, False))
-        return (own, others) if others.parts else None
-
     def estimated(self, estimates: Sequence[FloatArray]) -> list[PairEstimates]:
         """Estimate all pairs from the estimates of all tables."""
-        margins = {name: proper_shares(pool.mean(estimates), pool.n) for name, pool in self.shown.items()}
+        # each category has at least the share of half a respondent
+        kept = {name: np.maximum(pool.mean(estimates), 1 / (2 * pool.n)) for name, pool in self.shown.items()}
+        margins = {name: shares / shares.sum(axis=-1, keepdims=True) for name, shares in kept.items()}
         totals = {name: pool.total(estimates) for name, pool in self.margins.items()}
         # of pairs without structure: many share what other tables tell about their margins
         spread = cache(lambda name, law: law.covariance(margins[name]))
         return [_estimated(group, estimates, margins, totals, spread) for group in self._groups]
+
+
+def _pooled(
+    domain: Domain,
+    tables: Sequence[Table],
+    places: Iterable[int],
+    names: tuple[str, ...],
+    laws: dict[Hashable, ReportLaw],
+) -> Pool:
+    """Return what tables at some places tell about some attributes; laws are those of all that ask the same."""
+    parts = []
+    for place in places:
+        table, marginal = tables[place], tables[place].marginal(names)
+        blocks = _with_reports(marginal)
+        alike = (names, blocks[0].asked) if len(blocks) == len(_with_reports(table)) == 1 else (names, place)
+        if alike not in laws:
+            laws[alike] = ReportLaw(table, marginal)
+        parts.append(Part(place, table.domain.onto(names), marginal.n, laws[alike], blocks))
+    return Pool(domain.project(names), tuple(parts))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -275,11 +308,6 @@ class _Source:
     # treat cells differently, so that their covariances have no structure
     even: FloatArray | None
 
-    def without(self, side: int, total: FloatArray, estimates: Sequence[FloatArray]) -> FloatArray:
-        """Return the shares of one of its attributes by all tables but its own."""
-        own, others = self.beside[side] or (self.pool, self.pool)
-        return (total - own.total(estimates)) / others.weight
-
 
 def _estimated(
     group: Sequence[_Source],
@@ -292,12 +320,11 @@ def _estimated(
     names = list(zip(*(one.pool.domain.names for one in group), strict=True))
     rows, columns = (np.stack([margins[name] for name in side]) for side in names)
     own = np.stack([one.pool.mean(estimates).reshape(-1, *one.pool.domain.shape) for one in group])
-    known = [
-        np.stack([one.without(side, totals[name], estimates) for name, one in zip(names[side], group, strict=True)])
-        if group[0].beside[side]
-        else None
-        for side in (0, 1)
-    ]
+    known: list[FloatArray | None] = []
+    for side, of_side in enumerate(names):
+        told = [(name, one.beside[side]) for name, one in zip(of_side, group, strict=True)]
+        others = [(totals[name] - both[0].total(estimates)) / both[1].weight for name, both in told if both]
+        known.append(np.stack(others) if others else None)
     pairs, pools = tuple(one.pair for one in group), tuple(one.pool for one in group)
     if group[0].even is None:
         seen, errors = _whole(group[0], own, known, (rows, columns), spread_of)
@@ -326,73 +353,19 @@ def _whole(
     spread = source.pool.covariance(given)
     for name, found, beside in zip(domain.names, known, source.beside, strict=True):
         if beside and found is not None:
-            errors = beside[1].added(partial(spread_of, name))
-            given, spread = _given_sums(given, spread, np.eye(domain.size([name]))[domain.onto([name])], found, errors)
+            # generalized least squares, given these sums of cells
+            sums = np.eye(domain.size([name]))[domain.onto([name])]
+            with_sums = spread @ sums
+            of_sums = sums.mT @ with_sums + beside[1].added(partial(spread_of, name))
+            gain = with_sums @ np.linalg.pinv(of_sums, rcond=_SAME, hermitian=True)
+            given = given + (gain @ (found - given @ sums)[..., None])[..., 0]
+            spread = spread - gain @ with_sums.mT
     rows, columns = (one.added(partial(spread_of, name)) for name, one in zip(domain.names, source.shown, strict=True))
     return ErrorAxes.of_interactions(interactions_of(given, spread, *margins)), (rows, columns)
 
 
-class _PartsOfTables:
-    """Parts of tables, whose laws are worked out once for all that ask the same."""
-
-    def __init__(self, domain: Domain, tables: Sequence[Table]) -> None:
-        self._domain, self._tables = domain, tables
-        self._laws: dict[Hashable, ReportLaw] = {}
-
-    def pool(self, places: Iterable[int], names: tuple[str, ...]) -> Pool:
-        """Return what tables at some places tell about some attributes."""
-        return Pool(self._domain.project(names), tuple(self._part(place, names) for place in places))
-
-    def _part(self, place: int, names: tuple[str, ...]) -> Part:
-        table = self._tables[place]
-        marginal = table.marginal(names)
-        blocks = _with_reports(marginal)
-        alike = (names, blocks[0].asked) if len(blocks) == len(_with_reports(table)) == 1 else (names, place)
-        if alike not in self._laws:
-            self._laws[alike] = ReportLaw(table, marginal)
-        return Part(place, table.domain.onto(names), marginal.n, self._laws[alike], blocks)
-
-
-def _pooling_to(estimate: FloatArray, blocks: Sequence[Block]) -> UnbiasedPooling | None:
-    """Return the pooling of blocks, if it comes to this estimate."""
-    if not blocks:
-        return None
-    pooling = UnbiasedPooling(blocks)
-    return pooling if np.allclose(pooling.estimate([one.tally.counts for one in blocks]), estimate) else None
-
-
 def _with_reports(table: Table) -> tuple[Block, ...]:
     return tuple(block for block in table.blocks if block.n)
-
-
-def _given_sums(
-    cells: FloatArray, covariance: FloatArray, sums: FloatArray, known: FloatArray, spread: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Combine cells with known sums of them, by generalized least squares: the cells, and their covariance."""
-    with_sums = covariance @ sums
-    of_sums = sums.mT @ with_sums + spread
-    gain = with_sums @ np.linalg.pinv(of_sums, rcond=_SAME, hermitian=True)
-    moved = cells + (gain @ (known - cells @ sums)[..., None])[..., 0]
-    return moved, covariance - gain @ with_sums.mT
-
-
-def proper_shares(estimate: FloatArray, n: int) -> FloatArray:
-    """Return estimated shares made proper, each at least that of half a respondent."""
-    kept = np.maximum(estimate, 1 / (2 * n))
-    shares: FloatArray = kept / kept.sum(axis=-1, keepdims=True)
-    return shares
-
-
-def _redrawn(tables: Sequence[Table], size: int, rng: np.random.Generator) -> list[FloatArray]:
-    """Draw estimates of tables that have respondents in common, or of a single one."""
-    if len(tables) == 1:
-        return redrawn_estimates(tables, tables[0].domain, size, rng)[0]
-    sizes = [table.domain.size() for table in tables]
-    ends = np.cumsum([0, *sizes])
-    parts = [Contribution(np.arange(end - own, end), np.eye(own)) for own, end in zip(sizes, ends[1:], strict=True)]
-    estimates = np.concatenate([table.linear[0] for table in tables])
-    covariance = Stacked.of(tables).covariance_of(parts, int(ends[-1]))
-    return np.split(rng.multivariate_normal(estimates, covariance, size=size, method="eigh"), ends[1:-1], axis=1)
 
 
 def _identifies_cells(table: Table) -> bool:
@@ -401,21 +374,3 @@ def _identifies_cells(table: Table) -> bool:
         return table.n > 0 and bool(np.isfinite(table.unbiased.estimate).all())
     except NotIdentifiedError:
         return False
-
-
-def _rank(table: Table) -> tuple[int, int, tuple[str, ...]]:
-    """Return a sort key that puts tables with most reports first."""
-    return -table.n, table.domain.size(), tuple(sorted(table.attributes))
-
-
-def _without_common(places: Iterable[int], common: Mapping[int, Collection[int]]) -> list[int]:
-    """Take tables one after the other as long as they share respondents with none before."""
-    taken: list[int] = []
-    for place in places:
-        if not any(one in common.get(place, ()) for one in taken):
-            taken.append(place)
-    return taken
-
-
-def _pairs(domain: Domain) -> combinations[Edge]:
-    return combinations(domain.names, 2)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Literal, Self
+from typing import Literal
 
 import numpy as np
 
@@ -16,10 +16,9 @@ from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation import LinearPooling
 from ldpstats.estimation.blocks import Block
 from ldpstats.estimation.simplex import nearest_proper
-from ldpstats.inference.engine.block_evidence import BlockEvidence
-from ldpstats.inference.engine.evidence import Evidence
+from ldpstats.inference.engine.evidence import BlockEvidence, Evidence
 from ldpstats.inference.engine.monte_carlo import AmongMany, automatic
-from ldpstats.inference.engine.null_model import NullFit
+from ldpstats.inference.engine.null_model import Drawn, NullFit
 from ldpstats.networks.interactions import (
     ErrorAxes,
     Interactions,
@@ -60,6 +59,7 @@ class IndependenceAt:
     functions: tuple[FloatArray, FloatArray]  # shapes (..., categories, functions)
     inverse: FloatArray  # V⁻¹, shape (..., df, df)
     own: bool
+    pooling: LinearPooling | None = None  # of blocks, whose tallies Monte Carlo ranks
 
     @classmethod
     def of(
@@ -96,30 +96,13 @@ class IndependenceAt:
         statistic: FloatArray = (flat @ self.inverse @ flat.mT)[..., 0, 0]
         return statistic
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class IndependenceRanking:
-    """Wald's statistic of tallies, as Monte Carlo ranks them."""
-
-    statistic: IndependenceAt
-    pooling: LinearPooling
-
-    @property
-    def df(self) -> int:
-        """The degrees of freedom."""
-        return self.statistic.df
-
-    def __call__(
-        self,
-        evidence: Evidence,
-        near: FloatArray | None = None,
-        least: FloatArray | None = None,  # noqa: ARG002  # every fit is needed
-    ) -> NullFit:
-        """Measure tallies; there is nothing to fit, and nothing to start `near`."""
-        assert near is not None  # drawn tables
+    def __call__(self, evidence: Evidence, drawn: Drawn | None = None) -> NullFit:
+        """Measure tallies; there is nothing to fit, and nothing to start near."""
+        assert drawn is not None  # drawn tables
         assert isinstance(evidence, BlockEvidence)  # of these blocks
-        statistic = self.statistic.measure(self.pooling.estimate(evidence.counts))
-        at = np.broadcast_to(near, (len(evidence), near.size))
+        assert self.pooling is not None
+        at = np.broadcast_to(drawn.near, (len(evidence), drawn.near.size))
+        statistic = self.measure(self.pooling.estimate(evidence.counts))
         return NullFit(at, at, statistic, np.ones(len(evidence), dtype=np.bool_))
 
 
@@ -170,7 +153,7 @@ def checked_pvalue(pool: Pool, margins: Margins, pvalue: float, tests: int, *, o
     cells, pooling = null.reshape(domain.shape), LinearPooling(blocks)
     wald = IndependenceAt.of((cells.sum(axis=1), cells.sum(axis=0)), pooling.covariance(null), own=own)
     drawn = automatic(evidence, null.size, AmongMany(tests))
-    return drawn.pvalue(IndependenceRanking(wald, pooling), evidence, null)
+    return drawn.pvalue(replace(wald, pooling=pooling), evidence, null)
 
 
 def _by_name(domain: Domain) -> tuple[Domain, IntArray]:
@@ -214,7 +197,7 @@ _AT_ONCE, _ENTRIES = 25, 1 << 22
 class PairEvidence:
     """What a set of tables says about all pairs of attributes that it tells anything about."""
 
-    domain: Domain
+    tables: TableSet
     pairs: tuple[Edge, ...]  # in the order of the domain
     # from a pair's place to its mutual information in nats, without what noise adds to first order, and without the
     # directions that it drowns: where a correlation has a standard error above .3
@@ -235,7 +218,7 @@ class PairEvidence:
                 "Collect groups of two: SampledGroups(domain, k=2, epsilon=...) asks for every pair.",
             )
         estimates = sources.estimated(sources.observed)
-        (found,) = cls._all_of(sources, estimates)
+        (found,) = cls._all_of(tables, sources, estimates)
         known = dict(zip(found.pairs, found.pvalue.tolist(), strict=True))
         groups = ((one, *each) for one in estimates for each in zip(one.pairs, one.pools, *one.margins, strict=True))
         for one, pair, pool, *margins in progress(groups, "testing pairs", len(known), "pair"):
@@ -248,9 +231,9 @@ class PairEvidence:
         return np.array([self.corrected(place) for place in progress(range(len(self.pairs)), "measuring", unit="pair")])
 
     @property
-    def missing(self) -> tuple[Edge, ...]:
-        """The pairs that the tables tell nothing about."""
-        return self.sources.missing
+    def domain(self) -> Domain:
+        """The attributes, also those that no table tells about together with another one."""
+        return self.tables.domain
 
     @property
     def adjusted(self) -> FloatArray:
@@ -261,7 +244,7 @@ class PairEvidence:
         """
         from scipy.stats import false_discovery_control
 
-        method: Literal["bh", "by"] = "by" if self.sources.share_respondents else "bh"
+        method: Literal["bh", "by"] = "by" if any(self.sources.common.values()) else "bh"
         found: FloatArray = false_discovery_control(self.pvalue, method=method) if self.pairs else self.pvalue
         return found
 
@@ -274,11 +257,13 @@ class PairEvidence:
         largest = max(pool.domain.size() for pool in self.sources.pools.values())
         while left:
             drawn = min(left, _AT_ONCE, max(1, _ENTRIES // largest**2))
-            yield from self._all_of(self.sources, self.sources.estimated(self.sources.redrawn(drawn, numbers)))
+            yield from self._all_of(
+                self.tables, self.sources, self.sources.estimated(self.sources.redrawn(drawn, numbers))
+            )
             left -= drawn
 
     @classmethod
-    def _all_of(cls, sources: PairSources, groups: Sequence[PairEstimates]) -> Iterator[PairEvidence]:
+    def _all_of(cls, tables: TableSet, sources: PairSources, groups: Sequence[PairEstimates]) -> Iterator[PairEvidence]:
         """Yield the evidence of several sets of tables, whose pairs are measured at once."""
         behind = posteriors([one.seen for one in groups])
         means = [information_of(mean, *one.margins) for one, (mean, _) in zip(groups, behind, strict=True)]
@@ -287,7 +272,7 @@ class PairEvidence:
         order = [where[pair] for pair in sources.pools]
         for number in range(means[0].shape[1]):
             yield cls(
-                sources.domain,
+                tables,
                 tuple(sources.pools),
                 partial(_corrected, [(groups[group], place) for group, place in order], number),
                 np.array([means[group][place, number] for group, place in order]),
@@ -317,33 +302,29 @@ def _corrected(estimates: Sequence[tuple[PairEstimates, int]], number: int, pair
     return min(max(corrected, 0.0), math.log(min(first.size, second.size)))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class EdgeConfidence:
-    """How often pairs of attributes are joined in networks learned anew.
+def edge_confidence(
+    networks: Iterable[tuple[Sequence[Edge], Iterable[Edge]]], pairs: Sequence[Edge]
+) -> tuple[FloatArray, FloatArray]:
+    """Return how often pairs are joined in networks learned anew, and which share of these edges leads forward.
 
     It is `boot.strength` of R's bnlearn (Friedman, Goldszmidt & Wyner 1999), with counts that are drawn again from the
     estimated tables in the place of resampled records. It tells how stable the search is under the noise of sampling
     and randomization. It is no p-value, and no probability that the edge is there: a search that always makes the same
     mistake is confident of it.
+
+    Networks come each with its edges and with those that are directed (from, to). An edge without direction counts half
+    as forward; the share is nan where there is none.
     """
-
-    joined: FloatArray  # by pair, the share of networks with the edge
-    # of these, the share with the edge from first to second; half where it has no direction, nan without any
-    forward: FloatArray
-
-    @classmethod
-    def of(cls, networks: Iterable[tuple[Sequence[Edge], Iterable[Edge]]], pairs: Sequence[Edge]) -> Self:
-        """Count in networks, each with its edges and with those that are directed (from, to)."""
-        place = {pair: number for number, pair in enumerate(pairs)}
-        joined, forward, count = np.zeros(len(pairs)), np.zeros(len(pairs)), 0
-        for edges, directed in networks:
-            count += 1
-            known = set(directed)
-            for edge in edges:
-                joined[place[edge]] += 1
-                forward[place[edge]] += 1.0 if edge in known else 0.0 if edge[::-1] in known else 0.5
-        held = joined > 0
-        return cls(joined / max(count, 1), np.divide(forward, joined, out=np.full(len(pairs), np.nan), where=held))
+    place = {pair: number for number, pair in enumerate(pairs)}
+    joined, forward, count = np.zeros(len(pairs)), np.zeros(len(pairs)), 0
+    for edges, directed in networks:
+        count += 1
+        known = set(directed)
+        for edge in edges:
+            joined[place[edge]] += 1
+            forward[place[edge]] += 1.0 if edge in known else 0.0 if edge[::-1] in known else 0.5
+    share = np.divide(forward, joined, out=np.full(len(pairs), np.nan), where=joined > 0)
+    return joined / max(count, 1), share
 
 
 def redrawn_sets(tables: TableSet, size: int, rng: np.random.Generator) -> Iterator[TableSet]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -16,17 +16,16 @@ from ldpstats.confidence.confidence_sets import FiellerQuotient
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line, shortened
 from ldpstats.estimation import ASSUMED
 from ldpstats.limits import LARGEST_JOINT, refuse_too_many_cells
-from ldpstats.networks.bayesian_network import BayesianNetwork
-from ldpstats.networks.family_estimates import Family, by_name
+from ldpstats.networks.bayesian_network import BayesianNetwork, joint_probabilities, with_ancestors
+from ldpstats.networks.family_estimates import Family, FamilyEstimates, by_name
 from ldpstats.networks.parameters import MOST_DRAWN, FittedParameters, RowsOfFamily, in_words
-from ldpstats.networks.variable_elimination import joint_probabilities, with_ancestors
 from ldpstats.noise import simulation
 from ldpstats.numbers.arrays import FloatArray, IntArray, are_shares, at_least, refuse_no_covariance, significance
 from ldpstats.numbers.randomness import Rng, generator
 from ldpstats.pictures.intervals import MOST_LINES, Intervals
 from ldpstats.presentation import Result, Summary, plain_values, summary_of_figures
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.saving.hints import Count
+from ldpstats.saving.registered import Count
 
 
 def query(
@@ -69,7 +68,7 @@ def query(
             "What learn_network returns has a query of its own.",
         )
     exact = network if isinstance(network, BayesianNetwork) else network.network
-    domain, known = _asked(exact.domain, of, given)
+    domain, known = _asked(exact.domain, of, {} if given is None else given)
     size = at_least(n_resamples, 100, "n_resamples", most=MOST_DRAWN)
     if isinstance(network, BayesianNetwork):
         return QueryResult(domain, known, _answered(exact.parents, exact.tables, exact.domain, domain, known))
@@ -285,9 +284,17 @@ def _asked(whole: Domain, of: str | Iterable[str], given: object) -> tuple[Domai
     """Check what is asked of a network: the attributes, and the categories of others that are given."""
     domain = whole.project(listed(of))
     refuse_too_many_cells(domain.size(), f"the probabilities of {one_line(domain.names)}: a table", LARGEST_JOINT)
-    known = _checked_evidence(whole, {} if given is None else given)
-    both = [name for name in domain.names if name in known]
-    if both:
+    if not isinstance(given, Mapping):
+        raise LdpstatsError(
+            f"given = {shortened(given)}", "a mapping from attributes to categories, such as {'cough': 'yes'}"
+        )
+    known = {}
+    for name in whole.project(given).names if given else ():
+        category = known_category(given[name], whole.categories[name])
+        if category is None:
+            raise LdpstatsError(f"the category {shortened(given[name])} of {name!r}", one_line(whole.categories[name]))
+        known[name] = category
+    if both := [name for name in domain.names if name in known]:
         raise LdpstatsError(f"{one_line(both)} both asked about and given", "different attributes")
     return domain, known
 
@@ -311,46 +318,6 @@ def _answered(
     return joint / total
 
 
-def _checked_evidence(domain: Domain, given: object) -> dict[str, Category]:
-    if not isinstance(given, Mapping):
-        raise LdpstatsError(
-            f"given = {shortened(given)}", "a mapping from attributes to categories, such as {'cough': 'yes'}"
-        )
-    found = {}
-    for name in domain.project(given).names if given else ():
-        category = known_category(given[name], domain.categories[name])
-        if category is None:
-            raise LdpstatsError(f"the category {shortened(given[name])} of {name!r}", one_line(domain.categories[name]))
-        found[name] = category
-    return found
-
-
-def _estimated(
-    fitted: FittedParameters, domain: Domain, given: Mapping[str, Category], size: int, rng: np.random.Generator
-) -> QueryResult:
-    """Answer a query of a fitted network: exactly for it, for networks that are drawn, and linearized."""
-    linear = LinearizedNetwork.of(fitted, with_ancestors(fitted.network.parents, (*domain.names, *given)))
-    versions = {
-        name: np.concatenate(parts, axis=-1)
-        for name, *parts in zip(linear.parents, linear.shown(), linear.drawn(size, rng), linear.changed(), strict=True)
-    }
-    joint = _answered(linear.parents, versions, fitted.network.domain, domain, given).reshape(domain.size(), -1)
-    shown, drawn, changed = np.split(joint, [1, 1 + size], axis=1)
-    return QueryResult(
-        domain,
-        given,
-        (shown / shown.sum()).reshape(domain.shape),
-        n=fitted.n,
-        simulated=fitted.simulated,
-        privacy=fitted.privacy,
-        quotients=linear.quotients(changed),
-        redrawn=(drawn / drawn.sum(axis=0)).T,
-        assumptions=tuple(fitted.assumptions[name] for name in linear.parents if name in fitted.assumptions),
-        bound=fitted.families.bound,
-        warning=tuple(fitted.reports.channel_fit().warning),
-    )
-
-
 _HARDLY = 0.02
 """So many respondents an attribute's own proportions count for in each row of the network that is linearized.
 
@@ -364,99 +331,98 @@ _HARDLY_EVER = 1e-3
 """The probability of all other categories than that one together: nothing that is given shall be impossible."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LinearizedNetwork:
-    """A network with parameters that are hardly smoothed, and those that differ from it in one row.
+def _estimated(
+    fitted: FittedParameters, domain: Domain, given: Mapping[str, Category], size: int, rng: np.random.Generator
+) -> QueryResult:
+    """Answer a query of a fitted network: exactly for it, for networks that are drawn, and linearized."""
+    families, kept = fitted.families, with_ancestors(fitted.network.parents, (*domain.names, *given))
+    places = [place for place, one in enumerate(families.families) if one.attribute in kept]
+    hardly = hardly_smoothed(families, places)
+    moved = families.deviations(size, rng)
+    versions: dict[str, FloatArray] = {}
+    for place, tables in zip(places, networks_that_differ_in_a_row(hardly), strict=True):
+        one = families.families[place]
+        # rows that the reports tell little about point to any category: with an average they would all be alike
+        own, many = one.rows
+        rows = RowsOfFamily.of(families, place, one.cells + moved[place], 0.0).rows
+        numbers = rng.random((size, one.cells.size))[:, by_name(one.domain)].reshape(size, own, many)
+        picked = _HARDLY_EVER / own + (1 - _HARDLY_EVER) * np.eye(own)[numbers.argmax(axis=1)]
+        drawn = rows.towards(np.moveaxis(picked, -1, 1), _ANYTHING, 1 - 1 / own)
+        drawn = np.moveaxis(drawn, 0, -1).reshape(*one.domain.shape, size)
+        changed = tables.reshape(*one.domain.shape, -1)
+        versions[one.attribute] = np.concatenate([fitted.table_of(one)[..., None], drawn, changed], axis=-1)
+    parents = {families.families[place].attribute: families.families[place].parents for place in places}
+    joint = _answered(parents, versions, fitted.network.domain, domain, given).reshape(domain.size(), -1)
+    shown, answers, linear = np.split(joint, [1, 1 + size], axis=1)
+    return QueryResult(
+        domain,
+        given,
+        (shown / shown.sum()).reshape(domain.shape),
+        n=fitted.n,
+        simulated=fitted.simulated,
+        privacy=fitted.privacy,
+        quotients=_quotients(families, places, hardly, linear),
+        redrawn=(answers / answers.sum(axis=0)).T,
+        assumptions=tuple(fitted.assumptions[name] for name in parents if name in fitted.assumptions),
+        bound=families.bound,
+        warning=tuple(fitted.reports.channel_fit().warning),
+    )
 
-    A probability in a network is linear in every row of its tables. So its values where a row is sure of one category,
-    for all rows and categories, tell its derivatives; with those of the rows with respect to the cells it follows what
-    estimates of all cells deviate by. As derivatives with respect to the cells of a network's own distribution add up
-    to nothing there, adding those times the unbiased cells corrects for whatever was done to these.
+
+def hardly_smoothed(families: FamilyEstimates, places: Iterable[int]) -> list[FloatArray]:
+    """Return the tables of families at some places, hardly smoothed, shape (categories, rows)."""
+    cells = ((place, families.families[place].cells[None]) for place in places)
+    return [RowsOfFamily.of(families, place, own, _HARDLY).tables[0] for place, own in cells]
+
+
+def networks_that_differ_in_a_row(tables: Sequence[FloatArray]) -> Iterator[FloatArray]:
+    """Yield each table in the network of all, and in those in which a row is sure of a category, network by network."""
+    total = 1 + sum(table.size for table in tables)
+    for table, cells in zip(tables, _networks_of(tables), strict=True):
+        changed = np.repeat(table[..., None], total, axis=-1)
+        category, row = np.divmod(np.arange(table.size), table.shape[1])
+        changed[:, row, cells] = 0
+        changed[category, row, cells] = 1
+        yield changed
+
+
+def _networks_of(tables: Sequence[FloatArray]) -> list[IntArray]:
+    """Return which of these networks belong to the cells of each table."""
+    ends = np.cumsum([1, *(table.size for table in tables)])
+    return [np.arange(start, end) for start, end in pairwise(ends)]
+
+
+def influences(families: Sequence[Family], tables: Sequence[FloatArray], joint: FloatArray) -> Iterator[FloatArray]:
+    """Yield the derivatives of probabilities in a network in the cells of every family, shape (probabilities, cells).
+
+    A probability is linear in every row of the tables. So its values where a row is sure of one category, for all rows
+    and categories (`joint`, shape (probabilities, 1 + cells)), tell its derivatives.
     """
+    parents = {one.attribute: one.parents for one in families}
+    shaped = {one.attribute: own.reshape(one.domain.shape) for one, own in zip(families, tables, strict=True)}
+    for one, table, cells in zip(families, tables, _networks_of(tables), strict=True):
+        often = joint_probabilities(parents, shaped, one.parents).ravel() if one.parents else np.ones(1)
+        if_sure = joint[:, cells].reshape(len(joint), *table.shape)
+        beyond = if_sure - (if_sure * table).sum(axis=1, keepdims=True)
+        yield (beyond / often).reshape(len(joint), -1)
 
-    fitted: FittedParameters
-    places: tuple[int, ...]  # of the families that matter
-    tables: tuple[FloatArray, ...]  # of each, hardly smoothed, shape (categories, rows)
 
-    @classmethod
-    def of(cls, fitted: FittedParameters, relevant: Iterable[str]) -> LinearizedNetwork:
-        """Linearize the network of these attributes, which must be with all their ancestors."""
-        kept = set(relevant)
-        places = tuple(place for place, one in enumerate(fitted.families.families) if one.attribute in kept)
-        rows = (
-            RowsOfFamily.of(fitted.families, place, fitted.families.families[place].cells[None], _HARDLY)
-            for place in places
-        )
-        return cls(fitted, places, tuple(one.tables[0] for one in rows))
+def _quotients(
+    estimates: FamilyEstimates, places: Sequence[int], tables: Sequence[FloatArray], joint: FloatArray
+) -> FiellerQuotient:
+    """Return joint probabilities in a network over their sum, as linear estimates of quotients in the families' cells.
 
-    @property
-    def families(self) -> list[Family]:
-        """The families that matter to the query."""
-        return [self.fitted.families.families[place] for place in self.places]
-
-    @property
-    def parents(self) -> dict[str, tuple[str, ...]]:
-        """The parents of each attribute."""
-        return {one.attribute: one.parents for one in self.families}
-
-    def shown(self) -> Iterator[FloatArray]:
-        """Yield the fitted tables, shape (*family, 1)."""
-        for one in self.families:
-            yield self.fitted.table_of(one)[..., None]
-
-    def drawn(self, size: int, rng: np.random.Generator) -> Iterator[FloatArray]:
-        """Yield tables of networks drawn with the errors of the reports, shape (*family, size).
-
-        Rows that these tell little about point to any category: with an average instead they would all be alike.
-        """
-        moved = self.fitted.families.deviations(size, rng)
-        for place, one in zip(self.places, self.families, strict=True):
-            own, many = one.rows
-            rows = RowsOfFamily.of(self.fitted.families, place, one.cells + moved[place], 0.0).rows
-            numbers = rng.random((size, one.cells.size))[:, by_name(one.domain)].reshape(size, own, many)
-            picked = _HARDLY_EVER / own + (1 - _HARDLY_EVER) * np.eye(own)[numbers.argmax(axis=1)]
-            drawn = rows.towards(np.moveaxis(picked, -1, 1), _ANYTHING, 1 - 1 / own)
-            yield np.moveaxis(drawn, 0, -1).reshape(*one.domain.shape, size)
-
-    def changed(self) -> Iterator[FloatArray]:
-        """Yield tables of the linearized network, and of those that differ in a row, shape (*family, 1 + cells)."""
-        total = 1 + sum(table.size for table in self.tables)
-        for family, table, cells in zip(self.families, self.tables, self._cells(), strict=True):
-            changed = np.repeat(table[..., None], total, axis=-1)
-            category, row = np.divmod(np.arange(table.size), table.shape[1])
-            changed[:, row, cells] = 0
-            changed[category, row, cells] = 1
-            yield changed.reshape(*family.domain.shape, total)
-
-    def _cells(self) -> list[IntArray]:
-        """Return which of these networks belong to the cells of each table."""
-        ends = np.cumsum([1, *(table.size for table in self.tables)])
-        return [np.arange(start, end) for start, end in pairwise(ends)]
-
-    def quotients(self, joint: FloatArray) -> FiellerQuotient:
-        """Return joint probabilities in the networks of `changed` over their sum, as linear estimates of quotients."""
-        scaled = joint / joint[:, 0].sum()
-        influence = np.zeros((len(joint), len(self.fitted.families.covariance)))
-        estimate = scaled[:, 0].copy()
-        for place, one, own in zip(self.places, self.families, self.influences(scaled), strict=True):
-            influence[:, self.fitted.families.places[place]] = own
-            estimate += own @ one.cells
-        spread = influence @ self.fitted.families.covariance @ influence.T
-        pair = np.stack([estimate, np.full(len(joint), estimate.sum())], axis=-1)
-        with_total, total = spread.sum(axis=1), np.full(len(joint), spread.sum())
-        covariance = np.array([[np.diagonal(spread), with_total], [with_total, total]])
-        return FiellerQuotient(pair, np.moveaxis(covariance, -1, 0), 0.0, 1.0)
-
-    def influences(self, joint: FloatArray) -> Iterator[FloatArray]:
-        """Yield the derivatives of the probabilities in the cells of every family, shape (probabilities, cells).
-
-        The joint probabilities, shape (probabilities, 1 + cells), are those in the networks of `changed`.
-        """
-        tables = {
-            one.attribute: own.reshape(one.domain.shape) for one, own in zip(self.families, self.tables, strict=True)
-        }
-        for family, table, cells in zip(self.families, self.tables, self._cells(), strict=True):
-            often = joint_probabilities(self.parents, tables, family.parents).ravel() if family.parents else np.ones(1)
-            if_sure = joint[:, cells].reshape(len(joint), *table.shape)
-            beyond = if_sure - (if_sure * table).sum(axis=1, keepdims=True)
-            yield (beyond / often).reshape(len(joint), -1)
+    As derivatives with respect to the cells of a network's own distribution add up to nothing there, adding those times
+    the unbiased cells corrects for whatever was done to these.
+    """
+    kept, covariance = [estimates.families[place] for place in places], estimates.covariance
+    scaled = joint / joint[:, 0].sum()
+    influence, estimate = np.zeros((len(joint), len(covariance))), scaled[:, 0].copy()
+    for place, one, own in zip(places, kept, influences(kept, tables, scaled), strict=True):
+        influence[:, estimates.places[place]] = own
+        estimate += own @ one.cells
+    spread = influence @ covariance @ influence.T
+    pair = np.stack([estimate, np.full(len(joint), estimate.sum())], axis=-1)
+    with_total, total = spread.sum(axis=1), np.full(len(joint), spread.sum())
+    of_pair = np.array([[np.diagonal(spread), with_total], [with_total, total]])
+    return FiellerQuotient(pair, np.moveaxis(of_pair, -1, 0), 0.0, 1.0)

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import pandas as pd
 
 from ldpstats.answers.domain import Domain
-from ldpstats.errors import LdpstatsError, one_line, shortened
-from ldpstats.saving.hints import Share
+from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line, shortened
+from ldpstats.saving.registered import Share
+from ldpstats.tables import Table, TableSet
+from ldpstats.tables.pooled import pooled_table
 
 if TYPE_CHECKING:
     from networkx import DiGraph
@@ -88,15 +90,13 @@ def checked_constraints(
     """Return constraints that some network can meet; refuse others, with the reason."""
     ordered = _checked_order(domain, order)
     needed, excluded = _checked_edges(domain, required, "required"), _checked_edges(domain, forbidden, "forbidden")
-    both = [edge for edge in needed if edge in excluded]
-    if both:
+    if both := [edge for edge in needed if edge in excluded]:
         raise LdpstatsError(
             f"{_arrows(both)} as required and as forbidden", "edges that are one of the two, or neither"
         )
-    _refuse_circle(needed)
+    refuse_directed_cycles(graph_of(domain, needed), "required edges in a circle")
     constraints = EdgeConstraints(needed, excluded, ordered)
-    backward = [edge for edge in needed if not constraints.allows_direction(*edge)]
-    if backward:
+    if backward := [edge for edge in needed if not constraints.allows_direction(*edge)]:
         raise LdpstatsError(
             f"{_arrows(backward)} as required, against the order {one_line(ordered)}",
             "required edges from earlier attributes to later ones",
@@ -143,15 +143,13 @@ def _known(domain: Domain, names: Iterable[Any]) -> tuple[str, ...]:
     return domain.project([str(name) if isinstance(name, str) else name for name in names]).names
 
 
-def _refuse_circle(edges: Iterable[Edge]) -> None:
-    import networkx as nx
+def refuse_directed_cycles(graph: DiGraph[Any], came: str = "edges that make a cycle") -> None:
+    """Refuse a graph in which some node leads to itself."""
+    from networkx import find_cycle, is_directed_acyclic_graph
 
-    graph: nx.DiGraph[str] = nx.DiGraph(edges)
-    if not nx.is_directed_acyclic_graph(graph):
-        circle = [start for start, _ in nx.find_cycle(graph)]
-        raise LdpstatsError(
-            f"required edges in a circle: {' → '.join([*circle, circle[0]])}", "edges that lead back nowhere"
-        )
+    if not is_directed_acyclic_graph(graph):
+        cycle = [str(edge[0]) for edge in find_cycle(graph)]
+        raise LdpstatsError(f"{came}: {' → '.join([*cycle, cycle[0]])}", "edges along which no node leads to itself")
 
 
 def _arrows(edges: Iterable[Edge]) -> str:
@@ -176,3 +174,28 @@ def structure_of(
     both = [edge for pair in pairs for edge in (pair, pair[::-1])]
     arrows = tuple(edge for edge in both if edge in known)
     return Structure(tuple(pairs), arrows, tuple(separations), tuple(one for one in pairs if {*one} in undecided))
+
+
+_MOST_CELLS = 1 << 10
+
+
+def most_asked_together(tables: TableSet) -> int:
+    """Return the largest number of attributes that were asked together."""
+    rows = [len(one.domain) for table in tables for one in table.rows]
+    return max([len(table.attributes) for table in tables] + rows)
+
+
+def table_about(tables: TableSet, names: tuple[str, ...]) -> Table | None:
+    """Return the table of some attributes by all reports about them, each once; None where these leave cells open.
+
+    Reports about a single one of several attributes are left out: they tell its margin only, and most of what is known
+    of that is told by the others. There are no tables of more than 1,024 cells.
+    """
+    target, least = tables.domain.project(names), min(2, len(names))
+    telling = [table for table in tables if len({*names}.intersection(table.attributes)) >= least]
+    if target.size() > _MOST_CELLS or not telling or len(names) > most_asked_together(tables):
+        return None
+    try:
+        return pooled_table(telling, target, tables.privacy)
+    except NotIdentifiedError:
+        return None

@@ -425,10 +425,12 @@ def folded(words: NDArray[np.uint64], start: np.uint64) -> np.uint64:
 
 
 @compiled
-def copy_pieces(data: NDArray[np.uint8], starts: NDArray[np.int64], out: NDArray[np.uint8]) -> None:
-    """Copy pieces of one length that begin at `starts`, a row of the result each."""
+def copy_pieces(
+    data: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64], out: NDArray[np.uint8]
+) -> None:
+    """Copy the pieces between `starts` and `ends`, each to the beginning of a row of the result."""
     for i in range(out.shape[0]):
-        for j in range(out.shape[1]):
+        for j in range(ends[i] - starts[i]):
             out[i, j] = data[starts[i] + j]
 
 
@@ -475,13 +477,14 @@ def read_bytes(
     text: NDArray[np.uint8],
     starts: NDArray[np.int64],
     ends: NDArray[np.int64],
+    sizes: NDArray[np.int64],
     out: NDArray[np.uint8],
     fine: NDArray[np.bool_],
 ) -> None:
-    """Read bytes written as x and two lower-case hexadecimal digits for each; say in `fine` which texts are so."""
+    """Read so many bytes, written as x and two lower-case hexadecimal digits each; say in `fine` which texts are so."""
     for i in range(starts.size):
-        good = ends[i] - starts[i] == 2 * out.shape[1] + 1 and text[starts[i]] == 120
-        for j in range(out.shape[1] if good else 0):
+        good = ends[i] - starts[i] == 2 * sizes[i] + 1 and text[starts[i]] == 120
+        for j in range(sizes[i] if good else 0):
             high, low = text[starts[i] + 2 * j + 1], text[starts[i] + 2 * j + 2]
             good = good and _is_digit(high) and _is_digit(low)
             out[i, j] = _digit(high) << 4 | _digit(low)
@@ -496,42 +499,6 @@ def _is_digit(letter: int) -> bool:
 @compiled
 def _digit(letter: int) -> int:
     return (letter - 48 if letter < 58 else letter - 87) & 15
-
-
-@compiled
-def write_numbers(columns: NDArray[np.int64], out: NDArray[np.uint8]) -> int:
-    """Write a line for every row of whole numbers, with commas between them; return how many bytes that takes."""
-    digits, written = np.empty(20, dtype=np.uint8), 0
-    for i in range(columns.shape[0]):
-        for j in range(columns.shape[1]):
-            number, found = columns[i, j], 0
-            while number or not found:
-                digits[found] = 48 + number % 10
-                number //= 10
-                found += 1
-            for place in range(found - 1, -1, -1):
-                out[written] = digits[place]
-                written += 1
-            out[written] = 44
-            written += 1
-        out[written - 1] = 10
-    return written
-
-
-@compiled
-def write_bytes(rows: NDArray[np.int64], raw: NDArray[np.uint8], out: NDArray[np.uint8]) -> int:
-    """Write a line for every row of bytes: a whole number, and the bytes as `read_bytes` reads them."""
-    written, number = 0, np.empty((1, 1), dtype=np.int64)
-    for i in range(raw.shape[0]):
-        number[0, 0] = rows[i]
-        written += write_numbers(number, out[written:])
-        out[written - 1], out[written] = 44, 120
-        for j in range(2 * raw.shape[1]):
-            digit = raw[i, j >> 1] >> np.uint8(4 - 4 * (j & 1)) & np.uint8(15)
-            out[written + 1 + j] = digit + (48 if digit < 10 else 87)
-        written += 2 * raw.shape[1] + 2
-        out[written - 1] = 10
-    return written
 
 
 @compiled

@@ -1,4 +1,14 @@
-"""Colours of Okabe & Ito (2008), which people with any kind of colour vision tell apart, on light and dark paper."""
+"""Colours that people with any kind of colour vision tell apart, on light and dark paper, and shades of residuals."""
+
+from __future__ import annotations
+
+import math
+import operator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.patches import Patch
 
 BLUE = "#0072b2"
 VERMILLION = "#d55e00"
@@ -20,3 +30,79 @@ PAPER = "#fefefd"
 
 DIVERGING, SEQUENTIAL = "PuOr_r", "Blues"
 """matplotlib's maps: from below to above what is expected, and from nothing to much."""
+
+
+NOT_KNOWN = "#b9c4cc"
+"""For what has no residual."""
+HATCH, DASHES = "////", (0, (3, 2))
+_PALE, _STRIPES = "#e9e9e9", "#a6a6a6"
+# ink upon shades, which are the same on light and on dark pages
+_DARK, _LIGHT = "#000000", "#ffffff"
+# of a colour by WCAG 2, and where black and white have the same contrast to it: 4.58
+_LUMINANCE, _EVEN = (0.2126, 0.7152, 0.0722), 0.179
+# where the shades stand on the map, from far below to far above
+_PLACES = {0: 0.1, 1: 0.28, 3: 0.72, 4: 0.9}
+_MIDDLE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Shading:
+    """Shades by residuals: pale and hatched up to the quantile, stronger beyond it, strongest beyond twice of it."""
+
+    quantile: float  # of residuals under independence
+
+    def level(self, residual: float) -> int | None:
+        """Return the shade of a residual: 0 (far below) to 4 (far above), None for nan."""
+        if math.isnan(residual):
+            return None
+        beyond = (abs(residual) > self.quantile) + (abs(residual) > 2 * self.quantile)
+        return _MIDDLE + (beyond if residual > 0 else -beyond)
+
+    def colour(self, residual: float) -> str:
+        """Return the colour of a residual's shade."""
+        return _colour(self.level(residual))
+
+    def area(self, residual: float) -> dict[str, Any]:
+        """Return matplotlib's settings for an area of this residual."""
+        return _area(self.level(residual))
+
+    def legend(self, residuals: list[float]) -> list[Patch]:
+        """Return a patch with its words for every shade that these residuals have."""
+        from matplotlib.patches import Patch
+
+        levels = {self.level(one) for one in residuals}
+        known = [one for one in (4, 3, 2, 1, 0, None) if one in levels]
+        return [Patch(label=self._words(level), **_area(level)) for level in known]
+
+    def _words(self, level: int | None) -> str:
+        near, far = (f"{times * self.quantile:.3g}" for times in (1, 2))
+        if level is None:
+            return "no residual"
+        return (
+            f"far fewer than independence expects (residual < −{far})",
+            f"fewer than independence expects (−{far} to −{near})",
+            f"hatched: the interval holds zero (−{near} to {near})",
+            f"more than independence expects ({near} to {far})",
+            f"far more than independence expects (residual > {far})",
+        )[level]
+
+
+def ink_on(colour: str) -> str:
+    """Return black or white, whichever is easier to read on a colour."""
+    parts = (int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5))
+    linear = (one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in parts)
+    return _LIGHT if sum(map(operator.mul, _LUMINANCE, linear)) < _EVEN else _DARK
+
+
+def _colour(level: int | None) -> str:
+    from matplotlib import colormaps
+    from matplotlib.colors import to_hex
+
+    if level is None:
+        return NOT_KNOWN
+    return _PALE if level == _MIDDLE else to_hex(colormaps[DIVERGING](_PLACES[level]))
+
+
+def _area(level: int | None) -> dict[str, Any]:
+    hatch = {"hatch": HATCH, "edgecolor": _STRIPES} if level == _MIDDLE else {}
+    return {"facecolor": _colour(level), "linewidth": 0, **hatch}

@@ -18,8 +18,7 @@ from warnings import catch_warnings, filterwarnings
 import numpy as np
 
 from ldpstats.errors import LdpstatsError
-from ldpstats.pictures.colours import INK, PAPER
-from ldpstats.pictures.shading import ink_on
+from ldpstats.pictures.colours import INK, PAPER, ink_on
 
 if TYPE_CHECKING:
     import matplotlib.axes

@@ -1,21 +1,24 @@
-"""Networks: attributes in boxes, edges as wide as they are strong, arrows where a direction is known."""
+"""Networks: attributes in boxes, in layers; edges as wide as they are strong, arrows where a direction is known."""
 
 from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from textwrap import wrap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from ldpstats.pictures.colours import INK, SERIES
 from ldpstats.pictures.drawing import Axes, Picture, legend_below, literal
-from ldpstats.pictures.layered import Layered, Point, layered
+
+if TYPE_CHECKING:
+    from networkx import DiGraph
 
 _LETTERS = 16
 _LINES = 3
@@ -242,3 +245,188 @@ def _draw_node(ax: Axes, name: str, centre: Point, scale: float) -> None:
     ax.add_patch(FancyBboxPatch(corner, wide, high, boxstyle=shape, facecolor="none", edgecolor=INK, linewidth=0.8))
     words = "\n".join(map(literal, _lines_of(name)))
     ax.text(x, y, words, ha="center", va="center", fontsize=_FONT * scale, linespacing=1.1)
+
+
+Edge = tuple[str, str]
+Size = tuple[float, float]
+Point = tuple[float, float]
+# a node, or where an edge passes through a row: the edge and the row
+_Stop = str | tuple[Edge, int]
+
+_BESIDE, _BELOW, _PASSING = 0.22, 0.5, 0.1
+_SWEEPS, _SETTLING = 24, 60
+_STRAIGHT = 4.0
+"""How much more than others lines are kept straight where they pass through rows."""
+_PAGE = 9.0
+"""How wide a row should be, in inches: of parts that nothing joins, and of nodes that lead nowhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layered:
+    """A layered layout of a directed graph."""
+
+    centres: Mapping[str, Point]  # of the nodes' boxes
+    # points from the centre of the first node down to the second; straight down within rows, curves are between
+    ways: Mapping[Edge, tuple[Point, ...]]
+    size: Size  # width and height; both start at 0
+
+
+@lru_cache(maxsize=32)
+def layered(boxes: tuple[tuple[str, Size], ...], edges: tuple[Edge, ...]) -> Layered:
+    """Lay out a directed acyclic graph in layers, each node above those that it leads to.
+
+    Method of Sugiyama, Tagawa & Toda (1981): rows such that edges are short, an order in every row with few crossings,
+    and places near those of neighbours. The result does not depend on the order of nodes and edges. Components are
+    placed beside each other, in a new line where one is full, single nodes last. `boxes` are nodes with the width and
+    height of their boxes, in inches.
+    """
+    from networkx import DiGraph, weakly_connected_components
+
+    sizes = dict(sorted(boxes))
+    graph: DiGraph[str] = DiGraph()
+    graph.add_nodes_from(sizes)
+    graph.add_edges_from(sorted(edges))
+    names = sorted(map(sorted, weakly_connected_components(graph)), key=lambda names: (-len(names), names))
+    parts = [_part(graph.subgraph(own).copy(), sizes) for own in names]
+    page = max([_PAGE, *(part.size[0] for part in parts)])
+    corners, left, top, high = [], 0.0, 0.0, 0.0
+    for part in parts:
+        if left and left + part.size[0] > page:
+            left, top, high = 0.0, top + high + _BELOW, 0.0
+        corners.append((left, top))
+        left, high = left + part.size[0] + 2 * _BESIDE, max(high, part.size[1])
+    bottom = top + high
+    moves = [(x, bottom - y - part.size[1]) for part, (x, y) in zip(parts, corners, strict=True)]
+    return Layered(
+        {
+            name: (x + right, y + up)
+            for part, (right, up) in zip(parts, moves, strict=True)
+            for name, (x, y) in part.centres.items()
+        },
+        {
+            edge: tuple((x + right, y + up) for x, y in way)
+            for part, (right, up) in zip(parts, moves, strict=True)
+            for edge, way in part.ways.items()
+        },
+        (max((x + part.size[0] for part, (x, _) in zip(parts, corners, strict=True)), default=0.0), bottom),
+    )
+
+
+def outward(nodes: Iterable[str], edges: Iterable[Edge]) -> tuple[Edge, ...]:
+    """Direct undirected edges away from the best connected node of every component."""
+    from networkx import Graph, bfs_tree, connected_components
+
+    graph: Graph[str] = Graph()
+    graph.add_nodes_from(sorted(nodes))
+    graph.add_edges_from(sorted((min(edge), max(edge)) for edge in edges))
+    place: dict[str, int] = {}
+    for names in sorted(connected_components(graph), key=min):
+        root = min(names, key=lambda name: (-graph.degree(name), name))
+        for name in bfs_tree(graph, root, sort_neighbors=sorted):
+            place[name] = len(place)
+    directed = (sorted(edge, key=place.__getitem__) for edge in graph.edges)
+    return tuple(sorted((one, other) for one, other in directed))
+
+
+def _part(graph: DiGraph[str], sizes: Mapping[str, Size]) -> Layered:
+    """Lay out one component."""
+    row = _rows(graph, {name: sizes[name][0] for name in graph})
+    paths: dict[Edge, list[_Stop]] = {
+        (one, other): [one, *(((one, other), place) for place in range(row[one] + 1, row[other])), other]
+        for one, other in sorted(graph.edges)
+    }
+    # where an edge passes through stands like the node that it leads to
+    stops = sorted({*row, *(stop for path in paths.values() for stop in path)}, key=_rank)
+    rows = [[stop for stop in stops if _row(stop, row) == place] for place in range(1 + max(row.values()))]
+    widths = {stop: sizes[stop][0] if isinstance(stop, str) else _PASSING for stop in stops}
+    across = _placed(rows, [pair for path in paths.values() for pair in pairwise(path)], widths)
+    left = min(across[stop] - widths[stop] / 2 for stop in stops)
+    right = max(across[stop] + widths[stop] / 2 for stop in stops)
+    halves = [max(sizes[stop][1] for stop in own if isinstance(stop, str)) / 2 for own in rows]
+    high = 2 * sum(halves) + _BELOW * (len(rows) - 1)
+    middles = high - np.cumsum([halves[0], *(one + other + _BELOW for one, other in pairwise(halves))])
+    points = {stop: (across[stop] - left, float(middles[_row(stop, row)])) for stop in stops}
+    ways = {}
+    for edge, path in paths.items():
+        spans = [(*points[stop], halves[_row(stop, row)]) for stop in path]
+        through = [point for x, y, half in spans for point in ((x, y + half), (x, y - half))]
+        ways[edge] = (points[edge[0]], *through[1:-1], points[edge[1]])
+    return Layered({name: points[name] for name in sorted(graph)}, ways, (right - left, high))
+
+
+def _rank(stop: _Stop) -> tuple[str, str]:
+    return (stop, "") if isinstance(stop, str) else (stop[0][1], stop[0][0])
+
+
+def _row(stop: _Stop, row: Mapping[str, int]) -> int:
+    return row[stop] if isinstance(stop, str) else stop[1]
+
+
+def _rows(graph: DiGraph[str], widths: Mapping[str, float]) -> dict[str, int]:
+    """Assign every node a row below its parents, so that all edges together are shortest.
+
+    Childless nodes of rows that are wider than a page take several.
+    """
+    from networkx import incidence_matrix
+    from scipy.optimize import linprog
+
+    names = sorted(graph)
+    down = incidence_matrix(graph, names, oriented=True).T  # of each edge: 1 where it ends, -1 where it begins
+    # a vertex of this polyhedron is whole
+    found = linprog(down.sum(axis=0), -down, -np.ones(graph.size()), bounds=(0, len(names)), method="highs-ds").x
+    row = dict(zip(names, np.rint(found).astype(int).tolist(), strict=True))
+    for place in range(1 + max(row.values())):
+        own = [name for name in names if row[name] == place]
+        lines = math.ceil(sum(widths[name] + _BESIDE for name in own) / _PAGE)
+        ends = [name for name in own if not graph.out_degree(name)]
+        row.update({name: place + number % lines for number, name in enumerate(ends)})
+    used = sorted({*row.values()})
+    return {name: used.index(place) for name, place in row.items()}
+
+
+def _placed(
+    rows: list[list[_Stop]], joined: Sequence[tuple[_Stop, _Stop]], widths: Mapping[_Stop, float]
+) -> dict[_Stop, float]:
+    """Order every row with few crossings, and place its stops near their neighbours, as far as their boxes let them.
+
+    Rows take turns, down and up. First each is sorted by the mean place of neighbours in the row before (barycentres),
+    and the order with the fewest crossings is kept. Then places are least squares in this order, with gaps, which is
+    isotonic regression of what is left after the gaps.
+    """
+    from scipy.optimize import isotonic_regression
+
+    stops = [stop for own in rows for stop in own]
+    number = {stop: place for place, stop in enumerate(stops)}
+    level = np.repeat(np.arange(len(rows)), list(map(len, rows)))
+    upper, lower = np.array([[number[one], number[other]] for one, other in joined], dtype=int).reshape(-1, 2).T
+    passing = np.array([isinstance(stop, tuple) for stop in stops], dtype=float)
+    wide = np.array([widths[stop] for stop in stops])
+    above = np.zeros((len(stops), len(stops)))
+    above[lower, upper] = _STRAIGHT ** (passing[lower] + passing[upper])
+    order = best = [np.flatnonzero(level == row) for row in range(len(rows))]
+    least, place = math.inf, np.empty(len(stops))
+    for sweep in range(_SWEEPS):
+        for own in order:
+            place[own] = (np.arange(own.size) + 0.5) / own.size
+        first, second = place[upper], place[lower]
+        crossed = (first[:, None] < first) & (second[:, None] > second) & (level[upper][:, None] == level[upper])
+        if crossed.sum() < least:
+            best, least = order, crossed.sum()
+        near, order = ((above if sweep % 2 == 0 else above.T) > 0, list(order))
+        for row in range(len(rows))[:: -1 if sweep % 2 else 1]:
+            own = order[row]
+            neighbours = near[own].sum(axis=1)
+            mean = np.where(neighbours, near[own] @ place / np.maximum(neighbours, 1), place[own])
+            order[row] = own[np.argsort(mean, kind="stable")]
+            place[order[row]] = (np.arange(own.size) + 0.5) / own.size
+    beside = wide + _BESIDE * (1 - passing)
+    gaps = [np.cumsum([0.0, *(beside[own][:-1] + beside[own][1:]) / 2]) for own in best]
+    for own, gap in zip(best, gaps, strict=True):
+        place[own] = gap - gap[-1] / 2
+    near = above + above.T + np.diag(above.sum(axis=0) + above.sum(axis=1) == 0)
+    weight = near.sum(axis=1)
+    for sweep in range(_SETTLING):
+        for own, gap in list(zip(best, gaps, strict=True))[:: -1 if sweep % 2 else 1]:
+            wished = near[own] @ place / weight[own]
+            place[own] = isotonic_regression(wished - gap, weights=weight[own]).x + gap
+    return dict(zip(stops, place.tolist(), strict=True))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import typing
 from abc import abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -19,27 +18,27 @@ from ldpstats.answers.frames import Frame
 from ldpstats.answers.questions import Question
 from ldpstats.errors import LdpstatsError, shortened
 from ldpstats.estimation.blocks import Block
-from ldpstats.mechanisms import Mechanism, best_name, mechanism
+from ldpstats.mechanisms import Mechanism, best_name, checked_mechanism, mechanism, plain_mechanism, read_mechanism
 from ldpstats.noise import Tally
 from ldpstats.numbers.arrays import IntArray, unweighted
 from ldpstats.numbers.randomness import Rng, client_draws, generator, permutation
 from ldpstats.presentation import Summary, progress
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.protocols.counting import Sending, SentReports, SentRow
-from ldpstats.protocols.framed import numbered, take_frame
+from ldpstats.protocols.counting import Layout, Sending, SentReports, SentRow
 from ldpstats.protocols.groups import Group, checked_domain, known_for, label, refuse_shared_labels
-from ldpstats.protocols.outside import checked_outside
 from ldpstats.protocols.partitions import collected_by_partition, is_partitioned
-from ldpstats.protocols.population import People, Population, people_of, respondents
-from ldpstats.protocols.row_counts import RowCounts, Sums
+from ldpstats.protocols.population import People, Population, checked_outside, people_of, respondents
+from ldpstats.protocols.row_counts import RowCounts
+from ldpstats.protocols.row_frames import numbered, take_frame
 from ldpstats.protocols.saved import SavedProtocol
 from ldpstats.protocols.schedule import RECORD, among, scheduled, warn_of_few, worst_level
 from ldpstats.protocols.summary import between, named, summary_of
-from ldpstats.protocols.unit_lists import plain_units, read_mechanisms
-from ldpstats.protocols.wire import Sendable, to_column
+from ldpstats.protocols.wire import to_column
 from ldpstats.tables import Origin, Table, TableSet
-from ldpstats.tables.parts import Parts, new_identity
-from ldpstats.tables.rows import CrossedRows
+from ldpstats.tables.respondents import CrossedRows, Parts, new_identity
+
+if TYPE_CHECKING:
+    from ldpstats.protocols.crossed import CrossedAnswers
 
 _CHOSEN = "mechanism"
 """The parameter that names the mechanisms, or lists them."""
@@ -52,38 +51,6 @@ class CountedRow:
     numbers: tuple[NDArray[Any], ...]
     block: Callable[[Domain], Block]  # given the domain of a table, its block
     rows: CrossedRows | None = None  # kept where answers bear on several tables together
-
-
-class Row(typing.Protocol):
-    """What one row of a respondent's reports answers: one question, or several whose answers travel together."""
-
-    @property
-    def names(self) -> Group:
-        """What the rows are labelled with."""
-
-    @property
-    def asked(self) -> tuple[Asked, ...]:
-        """The questions, each of whose answers is randomized by itself."""
-
-    @property
-    def wire(self) -> Sendable:
-        """What can be sent."""
-
-    def send(self, domain: Domain, codes: NDArray[np.int64], source: Rng) -> NDArray[Any]:
-        """Randomize the answers of respondents with these records."""
-
-    @property
-    def numbers(self) -> int:
-        """Number of different reports if each is one whole number that is counted by itself; else 0."""
-
-    def summed(self, sent: NDArray[Any], simulated: int) -> Sums:
-        """Add up what was sent; `simulated` of the rows came from a seed."""
-
-    def counted(self, sums: Any) -> CountedRow:
-        """Return sums as what tables are made of."""
-
-    def simulate(self, people: People, rng: np.random.Generator) -> CountedRow:
-        """Draw counts with the law of what these respondents send."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +172,8 @@ class Asked:
         )
 
 
+Row: TypeAlias = "Asked | CrossedAnswers"
+"""What one row of a respondent's reports answers: one question, or several whose answers travel together."""
 Unit: TypeAlias = tuple[Row, ...]
 """What one respondent is asked; her reports are randomized independently of each other."""
 
@@ -408,7 +377,7 @@ class AssignedQuestions(SavedProtocol):
         True
         """
         counting = self.counting()
-        take_frame(counting, reports, self.fingerprint(), self.sent_rows)
+        take_frame(counting, reports, self.fingerprint(), Layout(self.sent_rows, self.adaptive))
         return counting.tables()
 
     @cached_property
@@ -422,7 +391,7 @@ class AssignedQuestions(SavedProtocol):
         rows = self._rows
         return RowCounts(self.sent_rows, [row.numbers for row in rows], [row.summed for row in rows], self._tables_of)
 
-    def _tables_of(self, sums: Sequence[Sums], parts: Sequence[Parts]) -> TableSet:
+    def _tables_of(self, sums: Sequence[Any], parts: Sequence[Parts]) -> TableSet:
         return self._table_set([row.counted(one) for row, one in zip(self._rows, sums, strict=True)], parts)
 
     @unweighted
@@ -597,3 +566,53 @@ class _Sent:
     order: IntArray  # respondents in random order
     places: list[range]  # for every unit, the places in that order that were asked it
     answers: list[list[NDArray[Any]]]  # for every unit, the reports in each of its rows
+
+
+def checked_choice(mechanism: object) -> str | tuple[Mechanism, ...]:
+    """Return a name as it is, or mechanisms as a tuple; whether the name is known is seen when it is used."""
+    if isinstance(mechanism, str):
+        return mechanism
+    if not isinstance(mechanism, (list, tuple)):
+        raise LdpstatsError(
+            f"mechanism = {shortened(mechanism)}", "a name out of mechanisms(), 'auto', or a list: one for every answer"
+        )
+    return tuple(checked_mechanism(one) for one in mechanism)
+
+
+def for_each(mechanism: str | tuple[Mechanism, ...], answers: int) -> list[str | Mechanism]:
+    """Return the name, or its own mechanism, for each answer of all units together."""
+    listed: list[str | Mechanism] = [mechanism] * answers if isinstance(mechanism, str) else [*mechanism]
+    if len(listed) != answers:
+        raise LdpstatsError(f"{len(listed)} mechanisms", f"one for each of the {answers} answers, in their order")
+    return listed
+
+
+def plain_units(units: Sequence[Unit]) -> dict[str, Any]:
+    """Return every different mechanism once, and the rows of every unit, which name theirs by its number."""
+    asked = [one for unit in units for row in unit for one in row.asked]
+    numbers = {one: number for number, one in enumerate(dict.fromkeys(one.mechanism for one in asked))}
+    return {
+        "mechanisms": [plain_mechanism(one) for one in numbers],
+        "units": [[_row(row, numbers) for row in unit] for unit in units],
+    }
+
+
+def read_mechanisms(body: Mapping[str, Any]) -> tuple[Mechanism, ...]:
+    """Return the mechanisms of a protocol file that `plain_units` wrote, one for every answer in order."""
+    listed = [read_mechanism(one) for one in body["mechanisms"]]
+    answers = [one for unit in body["units"] for row in unit for one in row.get("crossed", [row])]
+    return tuple(listed[one["mechanism"]] for one in answers)
+
+
+def _row(row: Row, numbers: Mapping[Mechanism, int]) -> dict[str, Any]:
+    """Return a row as plain values: one answer, or several crossed ones, each a number of so many bytes."""
+    if len(row.asked) == 1:
+        return {"group": label(row.names), **_answer(row.asked[0], numbers)}
+    answers = [_answer(one, numbers) for one in row.asked]
+    return {"group": label(row.names), "crossed": answers, "bytes": row.wire.report_format.dtype.itemsize}
+
+
+def _answer(asked: Asked, numbers: Mapping[Mechanism, int]) -> dict[str, Any]:
+    question = asked.question
+    classes = {} if question.is_identity else {"answers": list(question.classes)}
+    return {"attributes": list(question.attributes), "mechanism": numbers[asked.mechanism], **classes}

@@ -29,7 +29,7 @@ from ldpstats.protocols.saved import SavedProtocol
 from ldpstats.protocols.schedule import RECORD
 from ldpstats.protocols.summary import summary_of
 from ldpstats.tables import Origin, Table, TableSet
-from ldpstats.tables.parts import Parts, new_identity
+from ldpstats.tables.respondents import Parts, new_identity
 
 Scale = Literal["sound", "paper"]
 _SCALES = ("sound", "paper")

@@ -5,18 +5,19 @@ from __future__ import annotations
 import typing
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from ldpstats.errors import LdpstatsError
-from ldpstats.mechanisms import ReportFormat
 from ldpstats.numbers.arrays import BoolArray, IntArray, at_least
-from ldpstats.protocols.wire import Reason, Sendable, from_bytes, report_size
+from ldpstats.protocols.wire import Reason, Sendable, from_bytes, report_size, to_bytes
 from ldpstats.tables import TableSet
-from ldpstats.tables.parts import Parts
+from ldpstats.tables.respondents import Parts
 
 _LOOKED_AT = 1 << 14
 """Rows at once of which it is kept why they are bad."""
@@ -31,13 +32,53 @@ class SentRow:
     unit: int  # respondents who are asked this unit send all of its rows
 
 
+@dataclass(frozen=True)
+class Layout:
+    """The column in which reports of a protocol stand: whole numbers, or as many bytes as the widest report takes."""
+
+    rows: tuple[SentRow, ...]
+    blocks: bool = False  # whether rows name their block
+
+    @cached_property
+    def widths(self) -> NDArray[np.int64]:
+        """Bytes of a report in each row of the protocol."""
+        return np.array([report_size(one.wire.report_format) for one in self.rows], dtype=np.int64)
+
+    @cached_property
+    def are_numbers(self) -> BoolArray:
+        """Mask of the protocol's rows whose reports are whole numbers."""
+        return np.array([one.wire.report_format.width is None for one in self.rows], dtype=np.bool_)
+
+    @cached_property
+    def width(self) -> int:
+        """Bytes of the widest report; 0 where all are whole numbers."""
+        return 0 if self.are_numbers.all() else int(self.widths.max())
+
+    @cached_property
+    def number(self) -> np.dtype[Any]:
+        """The type of a column of whole numbers."""
+        return np.dtype(f"<u{int(self.widths.max())}")
+
+    def column(self, n: int) -> NDArray[Any]:
+        """Return a column for n reports, with zeros in it."""
+        return np.zeros((n, self.width), dtype=np.uint8) if self.width else np.zeros(n, dtype=self.number)
+
+    def put(self, column: NDArray[Any], places: Any, row: int, data: NDArray[Any]) -> None:
+        """Write reports in one row (by number) of the protocol, as their mechanism has them, to their places."""
+        if self.width:
+            column[places, : self.widths[row]] = to_bytes(data, self.rows[row].wire.report_format)
+        else:
+            column[places] = data
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class SentRows:
-    """Rows of one collection, as arrays."""
+    """Rows of reports as columns."""
 
-    identity: str  # of the collection: 32 hexadecimal digits
-    rows: NDArray[Any]  # unsigned numbers of the protocol's rows
-    reports: NDArray[Any]  # whole numbers; a row of bytes each, of one length; or objects, of both kinds
+    # of the collection, 32 hexadecimal digits; where rows have numbers, also one for each row
+    identity: str | NDArray[np.object_]
+    rows: NDArray[Any]  # numbers of the protocol's rows
+    reports: NDArray[Any]  # a column as the protocol's `Layout` has it
     # respondents' places among those who were asked the same; where None, respondents are numbered as they are counted,
     # so that all rows of the collection must be here, or be counted together
     numbers: NDArray[np.int64] | None = None
@@ -47,17 +88,10 @@ class SentRows:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def taken(self, places: NDArray[Any]) -> SentRows:
+    def taken(self, places: NDArray[Any] | slice) -> SentRows:
         """Return the rows in some places."""
-        rest = {name: getattr(self, name) for name in ("numbers", "blocks", "simulated")}
-        own = {name: value[places] if isinstance(value, np.ndarray) else value for name, value in rest.items()}
-        return replace(self, rows=self.rows[places], reports=self.reports[places], **own)
-
-    def simulated_at(self, places: NDArray[np.intp]) -> int:
-        """Return how many of the rows in some places came from a seed."""
-        if isinstance(self.simulated, np.ndarray):
-            return int(self.simulated[places].sum())
-        return len(places) * self.simulated
+        columns = (getattr(self, one.name) for one in fields(self))
+        return SentRows(*(one[places] if isinstance(one, np.ndarray) else one for one in columns))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,12 +147,24 @@ class Respondents:
         self._numbered: list[list[Parts]] = [[] for _ in rows]
         self._unnumbered: dict[str, Counter[int]] = {}
 
-    def take(self, row: int, identity: str, numbers: NDArray[np.int64] | None, n: int) -> None:
-        """Note who sent n rows of one kind; `numbers` are the respondents' places."""
-        if numbers is None:
+    def take(self, rows: SentRows, counted: Iterable[int]) -> None:
+        """Note who sent these rows, `counted` of each kind."""
+        if rows.numbers is None:
+            for row, n in enumerate(counted):
+                self.take_whole(row, str(rows.identity), n)
+            return
+        for row, places in by_row(rows.rows):
+            unit, numbers = self._rows[row].unit, rows.numbers[places]
+            if isinstance(rows.identity, str):
+                parts = Parts.numbered_in(rows.identity, unit, numbers)
+            else:
+                parts = Parts.numbered(pd.Series(rows.identity[places]), unit, numbers)
+            self._numbered[row].append(parts)
+
+    def take_whole(self, row: int, identity: str, n: int) -> None:
+        """Note that n further respondents of a collection sent a row of one kind."""
+        if n:
             self._unnumbered.setdefault(identity, Counter())[row] += n
-        elif n:
-            self._numbered[row].append(Parts.numbered_in(identity, self._rows[row].unit, numbers))
 
     def add(self, other: Respondents) -> None:
         """Add those of other rows; refuse those of another protocol."""
@@ -197,59 +243,47 @@ def by_row(rows: IntArray) -> Iterator[tuple[int, NDArray[np.intp]]]:
 def refuse_bad_rows(bad_rows: Callable[[SentRows], dict[int, Reason]], rows: SentRows) -> None:
     """Refuse the first bad row, in chunks: so no more rows are looked at than it takes."""
     for start in range(0, len(rows), _LOOKED_AT):
-        for place, reason in bad_rows(rows.taken(np.arange(start, min(start + _LOOKED_AT, len(rows))))).items():
+        for place, reason in bad_rows(rows.taken(slice(start, start + _LOOKED_AT))).items():
             raise reason.error(f"row {start + place}")
 
 
-def unknown_rows(rows: SentRows, kinds: Sequence[SentRow]) -> dict[int, Reason]:
+def unknown_rows(rows: IntArray, kinds: Sequence[SentRow]) -> dict[int, Reason]:
     """Return, by their places, why rows are refused whose number is none of the protocol's."""
     allowed = f"from 0 to {len(kinds) - 1}, for {kinds[0].label!r} to {kinds[-1].label!r}"
     return {
-        int(place): Reason(f"the number {rows.rows[place]} of a row of the protocol", allowed)
-        for place in np.flatnonzero(rows.rows >= len(kinds))
+        int(place): Reason(f"the number {rows[place]} of a row of the protocol", allowed)
+        for place in np.flatnonzero(rows >= len(kinds))
     }
 
 
-def decoded_reports(
-    reports: NDArray[Any], wire: Sendable, places: Iterable[int]
-) -> tuple[NDArray[Any], dict[int, Reason]]:
-    """Return reports as their mechanism has them, and by `places` why some of them are none."""
-    form, size, reasons = wire.report_format, report_size(wire.report_format), {}
-    fits = _fit(reports, form, size)
-    if fits.all():
-        data = _of_form(reports, form, size)
-        possible = wire.possible(data)
-    else:
-        good = np.flatnonzero(fits)
-        data, possible = np.zeros(form.shape(len(reports)), dtype=form.dtype), np.zeros(len(reports), dtype=np.bool_)
-        data[good] = _of_form(reports[good], form, size)
-        possible[good] = wire.possible(data[good])
-    listed, allowed = None, f"reports that {wire} can send"
-    for one in np.flatnonzero(~possible).tolist():
-        listed = list(places) if listed is None else listed
-        came = data[one].tolist() if fits[one] else _shown(reports[one])
-        reasons[listed[one]] = Reason(
-            f"the report {came!r}",
-            allowed,
-            "Check that client and server use the same protocol.",
-        )
-    return data, reasons
+def bad_reports(rows: SentRows, kinds: Sequence[SentRow]) -> dict[int, Reason]:
+    """Return, by their places, why rows are refused: for their row of the protocol, or as reports in it."""
+    reasons = unknown_rows(rows.rows, kinds)
+    known = np.flatnonzero(rows.rows < len(kinds))
+    for row, places in by_row(rows.rows[known]):
+        here, wire = known[places], kinds[row].wire
+        reports = rows.reports[here]
+        data, possible = decoded_reports(reports, wire)
+        for place in np.flatnonzero(~possible).tolist():
+            reasons[int(here[place])] = impossible((data if reports.ndim > 1 else reports)[place].tolist(), wire)
+    return dict(sorted(reasons.items()))
 
 
-def _fit(reports: NDArray[Any], form: ReportFormat, size: int | None) -> BoolArray:
-    """Mask of the reports that are whole numbers, or bytes, of this form."""
-    if reports.ndim == 2:
-        return np.full(len(reports), size == reports.shape[1])
-    if size is None:
-        return _whole(reports, int(np.iinfo(form.dtype).max))
-    return np.array([isinstance(one, bytes) and len(one) == size for one in reports], dtype=np.bool_)
+def impossible(report: object, wire: Sendable) -> Reason:
+    """Return why a report is refused that cannot have been sent."""
+    advice = "Check that client and server use the same protocol."
+    return Reason(f"the report {report!r}", f"reports that {wire} can send", advice)
 
 
-def _of_form(reports: NDArray[Any], form: ReportFormat, size: int | None) -> NDArray[Any]:
-    if size is None:
-        return reports.astype(form.dtype, copy=False)
-    raw = reports if reports.ndim == 2 else np.frombuffer(b"".join(reports), np.uint8)
-    return from_bytes(raw.reshape(len(reports), size), form)
+def decoded_reports(reports: NDArray[Any], wire: Sendable) -> tuple[NDArray[Any], BoolArray]:
+    """Return the reports of one kind in a column as their mechanism has them, and which of them are possible."""
+    form = wire.report_format
+    if reports.ndim > 1:
+        data = from_bytes(reports[:, : report_size(form)], form)
+        return data, wire.possible(data)
+    fits = (reports >= 0) & (reports <= np.iinfo(form.dtype).max)
+    data = (reports if fits.all() else np.where(fits, reports, 0)).astype(form.dtype, copy=False)
+    return data, fits & wire.possible(data)
 
 
 def at_places(array: NDArray[Any], places: NDArray[np.integer[Any]]) -> NDArray[Any]:
@@ -258,16 +292,3 @@ def at_places(array: NDArray[Any], places: NDArray[np.integer[Any]]) -> NDArray[
     consecutive = n > 0 and int(places[-1]) - int(places[0]) == n - 1
     found: NDArray[Any] = array[int(places[0]) : int(places[0]) + n] if consecutive else array[places]
     return found
-
-
-def _whole(reports: NDArray[Any], most: int) -> BoolArray:
-    if reports.dtype.kind in "iu":
-        inside: BoolArray = (reports >= 0) & (reports <= most)
-        return inside
-    return np.array([type(one) is int and 0 <= one <= most for one in reports], dtype=np.bool_)
-
-
-def _shown(report: Any) -> object:
-    if isinstance(report, np.ndarray):
-        return report.tobytes().hex()
-    return report.hex() if isinstance(report, bytes) else report.item() if isinstance(report, np.generic) else report

@@ -22,8 +22,7 @@ from ldpstats.numbers.randomness import Rng
 from ldpstats.protocols.assigned import Asked, CountedRow
 from ldpstats.protocols.groups import Group
 from ldpstats.protocols.population import People
-from ldpstats.tables.parts import Parts
-from ldpstats.tables.rows import LARGEST_CROSSED, CrossedRows
+from ldpstats.tables.respondents import LARGEST_CROSSED, CrossedRows, Parts
 
 
 @dataclass(frozen=True, slots=True)

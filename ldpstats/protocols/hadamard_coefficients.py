@@ -18,7 +18,7 @@ from ldpstats.mechanisms import RR, Mechanism
 from ldpstats.numbers.arrays import positive_epsilon
 from ldpstats.protocols.assigned import Asked, AssignedQuestions
 from ldpstats.protocols.groups import Group, groups_of, label, refuse_shared_labels
-from ldpstats.protocols.outside import REFUSE
+from ldpstats.protocols.population import REFUSE
 
 _LARGEST_TABLE = 1 << 10
 

@@ -6,13 +6,12 @@ from inspect import isabstract
 from typing import TypeVar
 
 from ldpstats.errors import LdpstatsError, one_line, shortened
-from ldpstats.protocols.baselines import ProductDomain, WholeView
 from ldpstats.protocols.central import CentralGaussian, CentralLaplace
 from ldpstats.protocols.contract import LocalProtocol, Protocol, missing
 from ldpstats.protocols.hadamard_coefficients import HadamardCoefficients
 from ldpstats.protocols.per_attribute import PerAttribute
 from ldpstats.protocols.rrba import RRBA
-from ldpstats.protocols.sampled_groups import SampledGroups
+from ldpstats.protocols.sampled_groups import ProductDomain, SampledGroups, WholeView
 from ldpstats.protocols.saved import kind_of_protocol
 
 Class = TypeVar("Class", bound=type[Protocol])

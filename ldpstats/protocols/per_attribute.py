@@ -12,11 +12,10 @@ from ldpstats.answers.domain import Domain
 from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms import Mechanism
 from ldpstats.numbers.arrays import positive_epsilon
-from ldpstats.protocols.assigned import Asked, AssignedQuestions, Row
-from ldpstats.protocols.chosen_mechanisms import checked_choice, for_each
+from ldpstats.protocols.assigned import Asked, AssignedQuestions, Row, checked_choice, for_each
 from ldpstats.protocols.crossed import CrossedAnswers, refuse_uncrossable
 from ldpstats.protocols.groups import Group, NamedGroups, groups_of
-from ldpstats.protocols.outside import REFUSE
+from ldpstats.protocols.population import REFUSE
 from ldpstats.protocols.schedule import equal_shares
 
 

@@ -1,11 +1,11 @@
-"""Populations: the respondents of a simulation, record by record or as joint counts, divided at random."""
+"""Populations: respondents one by one or as joint counts, and what becomes of answers outside the questionnaire."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -17,35 +17,23 @@ from ldpstats.answers.domain import Domain
 from ldpstats.answers.frames import Frame, checked_frame, known_frame
 from ldpstats.answers.questions import Question
 from ldpstats.errors import LdpstatsError, one_line
-from ldpstats.numbers.arrays import NO_WEIGHTS, IntArray, as_array, counts_array
+from ldpstats.numbers.arrays import NO_WEIGHTS, FloatArray, IntArray, as_array, counts_array
 from ldpstats.numbers.randomness import Draws, client_draws
-from ldpstats.protocols.outside import with_substitutes
+from ldpstats.protocols.summary import counted
+from ldpstats.tables import Table, TableSet
 
 Population: TypeAlias = "Frame | ArrayLike"
+REFUSE, RANDOM = "refuse", "random"
+"""What becomes of a missing or unknown answer.
+
+An error tells something: the device that raises it stays silent, and silence shows that an answer was missing or no
+category. Where a random category takes its place, before anything is asked, the law of the reports is the mean of those
+of all records that the other answers leave possible. So no worst-case ratio grows, and the level covers such records.
+What is estimated are frequencies of records with their substitutes. Where one group leaves more answers out than
+another, that mixture differs between them, and tests see it.
+"""
 _LARGEST_POPULATION = 10**9 - 1
 _LARGEST_FRAME = 10**8
-
-
-class People(Protocol):
-    """Respondents whose true answers are known."""
-
-    @property
-    def n(self) -> int:
-        """How many they are."""
-
-    def divided(self, sizes: Sequence[int], rng: np.random.Generator) -> list[People]:
-        """Divide them at random into parts of these sizes, which add up to all of them."""
-
-    def block_counts(
-        self, questions: Sequence[Question], size: int, rng: np.random.Generator
-    ) -> list[NDArray[np.int64]]:
-        """Divide them at random into blocks of `size`, the last perhaps smaller, and count their true answers.
-
-        Each question has an array with a row per block; the same respondents answer all questions of a block.
-        """
-
-    def distinct(self, attributes: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the different true answers to some attributes, a row of codes each, and how many have them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,7 +48,7 @@ class Records:
         """How many they are."""
         return len(self.codes)
 
-    def divided(self, sizes: Sequence[int], rng: np.random.Generator) -> list[People]:
+    def divided(self, sizes: Sequence[int], rng: np.random.Generator) -> Sequence[People]:
         """Cut the records, which are in random order already."""
         del rng
         ends = np.cumsum(sizes)
@@ -69,7 +57,7 @@ class Records:
     def block_counts(
         self, questions: Sequence[Question], size: int, rng: np.random.Generator
     ) -> list[NDArray[np.int64]]:
-        """Cut the records into blocks, and count the answers in each."""
+        """Cut the records into blocks of `size`, the last perhaps smaller, and count the answers: a row per block."""
         del rng
         blocks = -(-self.n // size)
         places = np.arange(self.n) // size
@@ -101,7 +89,7 @@ class JointCounts:
         """How many they are."""
         return int(self.counts.sum())
 
-    def divided(self, sizes: Sequence[int], rng: np.random.Generator) -> list[People]:
+    def divided(self, sizes: Sequence[int], rng: np.random.Generator) -> Sequence[People]:
         """Draw the parts without replacement."""
         return [JointCounts(self.domain, part) for part in _dealt(self.counts, sizes, rng)]
 
@@ -124,6 +112,10 @@ class JointCounts:
         others = [axis for axis, name in enumerate(self.domain.names) if name not in attributes]
         counts = self.counts.reshape(self.domain.shape).sum(axis=tuple(others))
         return np.argwhere(counts), counts[counts > 0]
+
+
+People: TypeAlias = Records | JointCounts
+"""Respondents whose true answers are known."""
 
 
 def people_of(
@@ -233,3 +225,64 @@ def _joint_counts(domain: Domain, population: Any) -> NDArray[np.int64]:
             "Simulate it in parts and add the table sets.",
         )
     return counts
+
+
+def checked_outside(outside: object) -> str:
+    """Refuse a policy other than "refuse" and "random"."""
+    if not isinstance(outside, str) or outside not in (REFUSE, RANDOM):
+        raise LdpstatsError(
+            f"outside = {outside!r}",
+            f"{REFUSE!r} (an error) or {RANDOM!r} (answers for a uniformly random category)",
+        )
+    return outside
+
+
+def with_substitutes(codes: IntArray, shape: Sequence[int], draws: Draws) -> IntArray:
+    """Replace every code below 0 by a uniformly random category, drawn anew; where there is none, nothing is drawn."""
+    filled = codes.copy()
+    for column, categories in zip(filled.T, shape, strict=True):
+        outside = column < 0
+        column[outside] = draws.uniform(categories, int(outside.sum()))
+    return filled
+
+
+def raw_proportions(tables: Table | TableSet, truth: Population) -> Callable[[Sequence[str]], FloatArray]:
+    """Return a function from attributes, in any order, to the proportions of their cells without noise.
+
+    All reports of the tables must be simulated: of real respondents nobody has the raw answers. `truth` has those whose
+    answers were simulated: a data frame, or joint counts of the attributes in domain order.
+    """
+    if not isinstance(tables, Table | TableSet):
+        raise LdpstatsError(f"tables of type {type(tables).__name__}", "a Table or a TableSet of simulated reports")
+    if not tables.n:
+        raise LdpstatsError("tables without a single report", "tables of simulated reports")
+    if tables.simulated < tables.n:
+        raise LdpstatsError(
+            f"{tables.n - tables.simulated:,} of {tables.n:,} reports that respondents sent",
+            "tables whose reports are all simulated",
+            "What respondents would have said without noise is not known; simulate() makes reports of known answers.",
+        )
+    domain, frame = tables.domain, known_frame(truth)
+    joint = codes = None
+    if frame is None:
+        joint = _joint_counts(domain, truth).reshape(domain.shape)
+    else:
+        # columns side by side are counted several times faster than rows, of which there may be millions
+        codes = np.asfortranarray(respondents(domain, frame))
+    n = len(codes) if joint is None else int(joint.sum())
+    reports = max(table.n for table in (tables if isinstance(tables, TableSet) else [tables]))
+    if n < reports:
+        raise LdpstatsError(
+            f"a truth of {counted(n, 'respondent')} for a table of {reports:,} reports",
+            "all of those whose answers were simulated",
+        )
+
+    def proportions(attributes: Sequence[str]) -> FloatArray:
+        if joint is None:
+            cells = np.bincount(domain.cells(codes, attributes), minlength=domain.size(attributes))
+            return cells.reshape(domain.project(attributes).shape) / n
+        axes = [domain.names.index(name) for name in attributes]
+        others = tuple({*range(joint.ndim)} - {*axes})
+        return np.asarray(joint.sum(axis=others).transpose(np.argsort(np.argsort(axes))) / n)
+
+    return proportions

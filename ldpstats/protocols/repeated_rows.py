@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,14 +11,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms import Mechanism
 from ldpstats.mechanisms.unary import UnaryEncoding
 from ldpstats.noise import NoiseModel, SupportNoise
 from ldpstats.presentation import Result, Summary, plain_values, summary_of_figures
 from ldpstats.protocols.counting import SentRow, SentRows
 from ldpstats.protocols.crossed import CrossedAnswers
-from ldpstats.saving.hints import Count
+from ldpstats.saving.registered import Count
 
 CHANCE = 1e-9
 """How often, at most, rows drawn anew are taken for copies."""
@@ -251,12 +249,7 @@ def _write_words(rows: NDArray[Any], reports: NDArray[Any], words: NDArray[np.ui
     """Hash every row and its report to a word of 64 bits."""
     from ldpstats.numbers import kernels
 
-    if reports.dtype == object:
-        digests = [hashlib.blake2b(repr(one).encode(), digest_size=8).digest() for one in reports]
-        kernels.mix_numbers(rows, np.frombuffer(b"".join(digests), dtype=np.uint64), words)
-    elif reports.ndim == 2:
+    if reports.ndim == 2:
         kernels.mix_bytes(rows, reports, words)
-    elif reports.dtype.kind in "iu":
-        kernels.mix_numbers(rows, reports, words)
     else:
-        raise LdpstatsError(f"reports of the type {reports.dtype}", "whole numbers, bytes, or objects of both kinds")
+        kernels.mix_numbers(rows, reports, words)

@@ -15,17 +15,16 @@ from ldpstats.protocols.counting import (
     SentRow,
     SentRows,
     at_places,
+    bad_reports,
     by_row,
     decoded_reports,
     refuse_bad_rows,
-    unknown_rows,
     without_rows,
 )
 from ldpstats.protocols.wire import Reason
 from ldpstats.saving.codec import decoded, encoded
 from ldpstats.tables import TableSet
-from ldpstats.tables.parts import Parts
-from ldpstats.tables.rows import CrossedRows
+from ldpstats.tables.respondents import CrossedRows, Parts
 
 Sums: TypeAlias = Tally | CrossedRows
 """What adds up of the answers in one row of the protocol."""
@@ -59,65 +58,54 @@ class RowCounts:
 
     def bad_rows(self, rows: SentRows) -> dict[int, Reason]:
         """Return, by their places, why rows cannot be counted."""
-        reasons = unknown_rows(rows, self._rows)
-        known = np.flatnonzero(rows.rows < len(self._rows))
-        for row, places in by_row(rows.rows[known]):
-            here = known[places]
-            reasons |= decoded_reports(at_places(rows.reports, here), self._rows[row].wire, here)[1]
-        return dict(sorted(reasons.items()))
+        return bad_reports(rows, self._rows)
 
     def take(self, rows: SentRows) -> None:
         """Count all of these rows or, naming its place, refuse one that no client can have sent."""
-        if not len(rows):
-            return
-        if not (self._take_numbers(rows) if self._all_numbers(rows) else self._take_others(rows)):
+        at_once = rows.reports.ndim == 1 and self._outputs.all()
+        counted = self._numbers_counted(rows) if at_once else self._others_counted(rows)
+        if counted is None:
             refuse_bad_rows(self.bad_rows, rows)
+        else:
+            self._respondents.take(rows, counted)
 
-    def _all_numbers(self, rows: SentRows) -> bool:
-        return bool(rows.reports.ndim == 1 and rows.reports.dtype.kind in "iu" and self._outputs.all())
-
-    def _take_numbers(self, rows: SentRows) -> bool:
-        """Count reports that are whole numbers, at the speed of reading them; False if one is impossible."""
+    def _numbers_counted(self, rows: SentRows) -> list[int] | None:
+        """Count reports that are whole numbers, at the speed of reading them; None if one is impossible."""
         from ldpstats.numbers import kernels
 
         counts = np.zeros_like(self._counts)
         if kernels.count_numbers(rows.rows, rows.reports, self._starts, self._outputs, counts):
-            return False
+            return None
         of_rows = np.add.reduceat(counts, self._starts)
         self._counts += counts
         if isinstance(rows.simulated, np.ndarray):
             self._simulated += np.bincount(rows.rows[rows.simulated], minlength=len(self._rows))
         elif rows.simulated:
             self._simulated += of_rows
-        numbers = rows.numbers
-        if numbers is None:
-            for row in np.flatnonzero(of_rows).tolist():
-                self._respondents.take(row, rows.identity, None, int(of_rows[row]))
-        else:
-            for row, places in by_row(rows.rows):
-                self._respondents.take(row, rows.identity, numbers[places], len(places))
-        return True
+        return [*of_rows.tolist()]
 
-    def _take_others(self, rows: SentRows) -> bool:
-        """Count reports row by row of the protocol; False if one is impossible."""
+    def _others_counted(self, rows: SentRows) -> list[int] | None:
+        """Count reports row by row of the protocol; None if one is impossible."""
         if np.any(rows.rows >= len(self._rows)):
-            return False
-        decoded_rows = []
+            return None
+        of_rows = []
         for row, places in by_row(rows.rows):
-            data, reasons = decoded_reports(at_places(rows.reports, places), self._rows[row].wire, places)
-            if reasons:
-                return False
-            decoded_rows.append((row, places, data))
-        for row, places, data in decoded_rows:
-            self._take_row(row, self._summed[row](data, rows.simulated_at(places)))
-            numbers = None if rows.numbers is None else rows.numbers[places]
-            self._respondents.take(row, rows.identity, numbers, len(places))
-        return True
+            data, possible = decoded_reports(at_places(rows.reports, places), self._rows[row].wire)
+            if not possible.all():
+                return None
+            of_rows.append((row, places, data))
+        counted = [0] * len(self._rows)
+        for row, places, data in of_rows:
+            said = rows.simulated
+            simulated = said[places].sum() if isinstance(said, np.ndarray) else said * len(places)
+            self._take_row(row, self._summed[row](data, int(simulated)))
+            counted[row] = len(places)
+        return counted
 
     def take_sums(self, row: int, sums: Sums, identity: str) -> None:
         """Count what all respondents of a collection sent in one row of the protocol, added up already."""
         self._take_row(row, sums)
-        self._respondents.take(row, identity, None, sums.n)
+        self._respondents.take_whole(row, identity, sums.n)
 
     def _take_row(self, row: int, sums: Sums) -> None:
         if self._outputs[row] and isinstance(sums, Tally):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import typing
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
-from ldpstats.answers.domain import Domain
 from ldpstats.presentation import Summary, summary_of_facts
-from ldpstats.privacy import PrivacyStatement
 from ldpstats.protocols.groups import Group, label
+
+if TYPE_CHECKING:
+    from ldpstats.protocols.contract import Protocol
 
 _NAMED = 6
 """So many groups are named at most."""
@@ -16,18 +17,7 @@ _SENT = "everything one person sends"
 _REFUSED = "An answer that is missing or no category of the questionnaire is refused with an error."
 
 
-class Described(typing.Protocol):
-    """What a summary needs to know of a protocol."""
-
-    @property
-    def domain(self) -> Domain:
-        """The attributes that it is about."""
-
-    def privacy(self) -> PrivacyStatement:
-        """Return what every respondent is promised."""
-
-
-def summary_of(protocol: Described, groups: Sequence[Group], *said: str, covered: str = _SENT) -> Summary:
+def summary_of(protocol: Protocol, groups: Sequence[Group], *said: str, covered: str = _SENT) -> Summary:
     """Return a protocol's summary; `said` are questions and noise, `covered` is what the level is a guarantee for."""
     domain, statement = protocol.domain, protocol.privacy()
     records = f"{counted(len(domain), 'attribute')} with {domain.size():,} possible records"

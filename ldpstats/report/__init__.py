@@ -1,5 +1,5 @@
 """Reports: everything that tables tell, as one HTML page to send."""
 
-from ldpstats.report.report_file import report_page
+from ldpstats.report.page import report_page
 
 __all__ = ["report_page"]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self, TypeAlias
+from importlib.util import find_spec
+from typing import TypeAlias
 
 from ldpstats.pictures.drawing import Picture
 from ldpstats.presentation import Panel, Summary
@@ -72,10 +73,10 @@ class Section:
     title: str
     parts: tuple[Part, ...]
 
-    @classmethod
-    def of(cls, name: str, title: str, *parts: Part) -> Self:
-        """Return a section of these parts."""
-        return cls(name, title, parts)
+
+def can_draw() -> bool:
+    """Say whether matplotlib is installed."""
+    return find_spec("matplotlib") is not None
 
 
 def summarised(summary: Summary, title: str = "") -> tuple[Part, ...]:

@@ -1,15 +1,22 @@
-"""Estimates in a report: the proportions of every attribute, and the cells of every table."""
+"""Estimates in a report: the proportions of every attribute, the cells of every table, and raw answers beside them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 
+from ldpstats.datasets import true_cramers_v
 from ldpstats.errors import LdpstatsError
 from ldpstats.noise import simulation
+from ldpstats.pictures.intervals import RawAndPrivate
+from ldpstats.plots import compared_cells
 from ldpstats.presentation import panel_of_figures
 from ldpstats.protocols.groups import label
-from ldpstats.report.content import Drawn, Entry, Folded, Part, Rows, Section
+from ldpstats.protocols.population import Population, raw_proportions
+from ldpstats.protocols.summary import counted
+from ldpstats.report.content import Drawn, Entry, Folded, Part, Rows
 from ldpstats.report.studied_pairs import StudiedPair
 from ldpstats.report.studied_tables import StudiedTables
 from ldpstats.tables import Table
@@ -18,26 +25,25 @@ from ldpstats.tables.drawn import one_way_intervals
 _DRAWN = 24
 """Tables with a picture."""
 _PRINTED, _TALLEST, _MOST_CATEGORIES = 60, 45, 100
-_ATTRIBUTES = ("attributes", "Attributes one by one")
 
 
-def attributes(studied: StudiedTables) -> Section:
-    """Section with the proportions of every attribute."""
+def attributes(studied: StudiedTables) -> Iterator[Part]:
+    """Show the proportions of every attribute."""
     found = {name: table for name, table in studied.singles.items() if isinstance(table, Table)}
-    missing = [f"{name}: {why}" for name, why in studied.singles.items() if isinstance(why, str)]
-    if not found:
-        return Section.of(*_ATTRIBUTES, *missing)
+    if found:
+        yield "Every proportion is estimated from all reports about it."
+        for place, some in enumerate(_in_pictures(found), 1):
+            yield Drawn(one_way_intervals(studied.tables, some), f"attributes-picture-{place}")
+        yield _figures_of(studied, found)
+    yield from (f"{name}: {why}" for name, why in studied.singles.items() if isinstance(why, str))
+
+
+def _figures_of(studied: StudiedTables, found: Mapping[str, Table]) -> Part:
     panels = {name: table.summary(studied.alpha).panels[0] for name, table in found.items()}
     rows = [[name if not place else "", *row] for name, panel in panels.items() for place, row in enumerate(panel.rows)]
     headers = ["attribute", "category", *next(iter(panels.values())).headers[1:]]
     title = f"Proportions of every attribute{simulation(studied.tables.simulated, studied.tables.n)}"
-    table = Folded("The figures", (Rows(panel_of_figures(headers, rows, title)),))
-    pictures = [
-        Drawn(one_way_intervals(studied.tables, some), f"attributes-picture-{place}")
-        for place, some in enumerate(_in_pictures(found), 1)
-    ]
-    read = "Every proportion is estimated from all reports about it."
-    return Section.of(*_ATTRIBUTES, read, *pictures, table, *missing)
+    return Folded("The figures", (Rows(panel_of_figures(headers, rows, title)),))
 
 
 def _in_pictures(found: Mapping[str, Table]) -> Iterator[dict[str, Table]]:
@@ -56,42 +62,33 @@ def _in_pictures(found: Mapping[str, Table]) -> Iterator[dict[str, Table]]:
         yield some
 
 
-def tables(studied: StudiedTables) -> Section:
-    """Section with the tables of two and more attributes: strongest dependences with pictures, others folded."""
+def tables(studied: StudiedTables) -> Iterator[Part]:
+    """Show the tables of two and more attributes: strongest dependences with pictures, others folded."""
     drawn, folded = studied.found[:_DRAWN], studied.found[_DRAWN:]
-    wider = studied.other_tables
+    for pair in drawn:
+        yield Entry(pair.name, pair.title, tuple(_shown(pair)))
+    few = len(folded) <= _PRINTED
     others = [
-        Folded(label(one.attributes), _cells(one), f"{one.n:,} reports", f"table-{place}", len(wider) <= _PRINTED)
-        for place, one in enumerate(wider, 1)
+        Folded(pair.title, (*_cells(pair.table), *_origin(pair.table)), pair.said, pair.name, few) for pair in folded
     ]
-    return Section.of(
-        "tables",
-        "Tables",
-        *(Entry(pair.name, pair.title, _shown(pair)) for pair in drawn),
-        *_headed("The other pairs", [_in_a_line(pair, printed=len(folded) <= _PRINTED) for pair in folded]),
-        *_headed("Tables of three and more attributes", others),
-    )
+    few = len(studied.other_tables) <= _PRINTED
+    wider = [
+        Folded(label(one.attributes), _cells(one), f"{one.n:,} reports", f"table-{place}", few)
+        for place, one in enumerate(studied.other_tables, 1)
+    ]
+    if others:
+        yield Entry("the-other-pairs", "The other pairs", tuple(others))
+    if wider:
+        yield Entry("tables-of-three-and-more-attributes", "Tables of three and more attributes", tuple(wider))
 
 
-def _headed(title: str, parts: Sequence[Part]) -> list[Part]:
-    return [Entry(title.lower().replace(" ", "-"), title, tuple(parts))] if parts else []
-
-
-def _in_a_line(pair: StudiedPair, *, printed: bool) -> Folded:
-    return Folded(pair.title, (*_cells(pair.table), *_origin(pair.table)), pair.said, pair.name, printed)
-
-
-def _shown(pair: StudiedPair) -> tuple[Part, ...]:
-    cells = Folded("Every cell with its interval", _cells(pair.table))
-    return (f"{pair.said}.", *_mosaic(pair), *_crossed(pair.table), cells, *_origin(pair.table))
-
-
-def _mosaic(pair: StudiedPair) -> list[Part]:
-    """Return the mosaic plot of a table, if its proportions are shares."""
-    try:
-        return [Drawn(pair.table.picture("mosaic"), f"{pair.name}-picture")]
-    except LdpstatsError:
-        return []
+def _shown(pair: StudiedPair) -> Iterator[Part]:
+    yield f"{pair.said}."
+    with suppress(LdpstatsError):  # a mosaic has no room for proportions that are no shares
+        yield Drawn(pair.table.picture("mosaic"), f"{pair.name}-picture")
+    yield from _crossed(pair.table)
+    yield Folded("Every cell with its interval", _cells(pair.table))
+    yield from _origin(pair.table)
 
 
 def _origin(table: Table) -> tuple[Part, ...]:
@@ -123,3 +120,34 @@ def _cells(table: Table) -> tuple[Part, ...]:
         return summary.sentences[:1]
     (panel,) = summary.panels
     return (Rows(replace(panel, title=summary.title)),)
+
+
+def raw_and_private(studied: StudiedTables, truth: Population) -> Iterator[Part]:
+    """Compare the raw data (a data frame, or joint counts) with the private estimates."""
+    yield (
+        "These reports are simulated, so that the raw answers are known: nobody could make this comparison of real "
+        "respondents. Intervals are for the population that the raw answers are a sample of."
+    )
+    raw_of, tables = raw_proportions(studied.tables, truth), studied.tables
+    intervals = f"; pointwise {100 * (1 - studied.alpha):g} % intervals" if studied.fit.plausible else ""
+    notes = (f"simulated: {tables.n:,} reports{intervals}", *studied.fit.warning)
+    singles = [found for found in studied.singles.values() if isinstance(found, Table)]
+    shares = [line for table in singles for line in compared_cells(table, raw_of(table.attributes), studied.alpha)]
+    # a V of some categories is that of another table, and one of noise of none
+    effects = [
+        (pair.title, true_cramers_v(raw_of(pair.table.attributes)), pair.effect.cramers_v, *pair.interval)
+        for pair in studied.found
+        if pair.is_plausible and not pair.effect.why_not and not pair.effect.without
+    ]
+    for name, about, lines, scale in (
+        ("raw-shares", "Proportions of single attributes", shares, "proportion"),
+        ("raw-effects", "Cramér's V of pairs", effects, "Cramér's V"),
+    ):
+        if lines:
+            title = f"{about}: raw data against private reports"
+            rows = [[line[0], *(f"{one:.3f}" if math.isfinite(one) else "—" for one in line[1:])] for line in lines]
+            table = Rows(panel_of_figures(["", "raw", "private", "from", "to"], rows, title))
+            yield Drawn(RawAndPrivate.of(title, notes, lines, scale), name, (Folded("The figures", (table,)),))
+    if left_out := len(studied.found) - len(effects):
+        pairs = counted(left_out, "pair")
+        yield f"Without {pairs} whose V is not estimable, or leaves out categories that were hardly seen."

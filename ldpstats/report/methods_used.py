@@ -1,15 +1,19 @@
-"""Methods in a report, in words and with references: those that it made use of, and what they assume."""
+"""How a report was made: methods in words and with references, what they assume, and the programs."""
 
 from __future__ import annotations
 
+import hashlib
+import platform
 from collections import Counter
 from collections.abc import Callable, Iterator
+from importlib.metadata import version
 
 from ldpstats.estimation import ASSUMED, TABLE_METHODS
 from ldpstats.noise import AdditiveNoise, NoiseModel, NoisyCounts, RevealedBits
+from ldpstats.presentation import panel_of_facts
 from ldpstats.protocols.groups import label
 from ldpstats.protocols.summary import named
-from ldpstats.report.content import Listed, Section
+from ldpstats.report.content import Folded, Listed, Part, Rows, can_draw
 from ldpstats.report.studied_tables import StudiedTables
 from ldpstats.tables.shared import sharing_in_words
 
@@ -82,9 +86,9 @@ _NOISES: tuple[tuple[Callable[[NoiseModel], bool], str], ...] = (
 )
 
 
-def methods(studied: StudiedTables, *, network: bool) -> Section:
-    """Section on the statistical methods; with `network` also on structure learning."""
-    return Section.of("methods", "Methods", Listed(tuple(_used(studied, network=network))))
+def methods(studied: StudiedTables, *, network: bool) -> Iterator[Part]:
+    """Name the statistical methods; with `network` also structure learning."""
+    yield Listed(tuple(_used(studied, network=network)))
 
 
 def _used(studied: StudiedTables, *, network: bool) -> Iterator[str]:
@@ -121,8 +125,8 @@ def _sources(studied: StudiedTables) -> Iterator[str]:
             yield f"{what}, with the number of pairs: {numbered}."
 
 
-def assumptions(studied: StudiedTables) -> Section:
-    """Section on what must hold for the figures to be right."""
+def assumptions(studied: StudiedTables) -> Iterator[Part]:
+    """Say what must hold for the figures to be right."""
     assumed: dict[str, list[str]] = {}
     for table in studied.tables:
         if table.assumption:
@@ -133,4 +137,24 @@ def assumptions(studied: StudiedTables) -> Section:
         *sharing_in_words(list(studied.tables)),
         *(f"{words} This is assumed for {named(tables)}." for words, tables in assumed.items()),
     )
-    return Section.of("assumptions", "Assumptions", Listed(said))
+    yield Listed(said)
+
+
+def colophon(studied: StudiedTables) -> Iterator[Part]:
+    """Name the tables and the programs, so that the page can be made again."""
+    programs = ("ldpstats", "numpy", "scipy", "pandas", "statsmodels", *(["matplotlib"] if can_draw() else []))
+    facts = {
+        "Programs": ", ".join(
+            [*(f"{name} {version(name)}" for name in programs), f"Python {platform.python_version()}"]
+        ),
+        "SHA-256 of the tables": hashlib.sha256(studied.tables.to_json().encode()).hexdigest(),
+        "Collections": f"{len(studied.tables.collections):,}",
+    }
+    yield (
+        "The same tables make the same page, to the letter, with these versions. The digest is that of the file which "
+        "tables.save() writes."
+    )
+    yield Rows(panel_of_facts(facts, "Made of, and with"))
+    if rows := {str(place): identity for place, identity in enumerate(studied.tables.collections, 1)}:
+        table = Rows(panel_of_facts(rows, "Collections whose reports are in these tables"))
+        yield Folded("Identities of the collections", (table,))

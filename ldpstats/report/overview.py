@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 
 from ldpstats.presentation import panel_of_facts, panel_of_figures
 from ldpstats.privacy import rounded_up
 from ldpstats.protocols.summary import counted
-from ldpstats.report.content import Drawn, Folded, Listed, Part, Rows, Section, Warned, summarised
+from ldpstats.report.content import Drawn, Folded, Listed, Part, Rows, Warned, summarised
 from ldpstats.report.studied_tables import StudiedTables
 from ldpstats.tables import randomized_by
 
 _NAMED, _PRINTED = 3, 60
 
 
-def findings(studied: StudiedTables) -> Section:
-    """Section that says in a few sentences what was found."""
-    warned = map(Warned, studied.tables.warnings)
-    return Section.of("findings", "Findings", *warned, *_simulated(studied), Listed(tuple(_found(studied))))
-
-
-def _simulated(studied: StudiedTables) -> list[Part]:
+def findings(studied: StudiedTables) -> Iterator[Part]:
+    """Say in a few sentences what was found."""
     tables = studied.tables
-    if not tables.simulated:
-        return []
-    which = "All reports" if tables.simulated == tables.n else f"{tables.simulated:,} of the {tables.n:,} reports"
-    return [Warned(f"{which} were simulated: they say nothing about real people.")]
+    yield from map(Warned, tables.warnings)
+    if tables.simulated:
+        which = "All reports" if tables.simulated == tables.n else f"{tables.simulated:,} of the {tables.n:,} reports"
+        yield Warned(f"{which} were simulated: they say nothing about real people.")
+    yield Listed(tuple(_found(studied)))
 
 
 def _found(studied: StudiedTables) -> list[str]:
@@ -54,43 +51,30 @@ def _found(studied: StudiedTables) -> list[str]:
     return said
 
 
-def asked(studied: StudiedTables) -> Section:
-    """Section on what was asked of whom."""
+def asked(studied: StudiedTables) -> Iterator[Part]:
+    """Say what was asked of whom."""
     tables = studied.tables
     sizes = Counter(len(table.attributes) for table in tables)
     kinds = " and ".join(f"{number:,} of {counted(size, 'attribute')}" for size, number in sorted(sizes.items()))
     reports = [table.n for table in tables]
     between = " to ".join(dict.fromkeys(f"{one:,}" for one in (min(reports), max(reports))))
-    origins = {
+    protocols = {
         "Protocol" if len(tables.origins) == 1 else f"Protocol {number}": one.protocol
         for number, one in enumerate(tables.origins, 1)
     }
-    records = studied.tables.domain.size()
+    records = tables.domain.size()
     possible = f"{records:,}" if records < 10**9 else f"{records:.2g}"
     facts = {
         "Reports": f"{tables.n:,}, of which {tables.simulated:,} simulated",
         "Attributes": f"{len(tables.domain)}, with {possible} possible records",
         "Tables": f"{len(tables):,} ({kinds})",
         "Reports behind a table": between,
-        **origins,
+        **protocols,
     }
-    domain = panel_of_figures(
-        ["attribute", "categories"],
-        [[name, ", ".join(map(str, values))] for name, values in tables.domain.categories.items()],
-        "The questionnaire",
-    )
-    return Section.of(
-        "asked",
-        "What was asked of whom",
-        Rows(panel_of_facts(facts, "The collection")),
-        Rows(domain),
-        _groups(studied),
-    )
-
-
-def _groups(studied: StudiedTables) -> Part:
-    """Return what each table holds, folded."""
-    frame, origins = studied.tables.to_frame(), studied.tables.origins
+    yield Rows(panel_of_facts(facts, "The collection"))
+    asked_for = [[name, ", ".join(map(str, values))] for name, values in tables.domain.categories.items()]
+    yield Rows(panel_of_figures(["attribute", "categories"], asked_for, "The questionnaire"))
+    origins = tables.origins
     rows = [
         [
             row["attributes"],
@@ -100,17 +84,16 @@ def _groups(studied: StudiedTables) -> Part:
             row["method"],
             *([randomized_by(origins, row["attributes"])] if origins else []),
         ]
-        for row in frame.to_dict("records")
+        for row in tables.to_frame().to_dict("records")
     ]
     headers = ["attributes", "cells", "reports", "epsilon per report (strict)", "method"]
     headers += ["randomized by"] if origins else []
     table = Rows(panel_of_figures(headers, rows, "Groups of attributes that were asked for together"))
-    return Folded(f"The {counted(len(rows), 'table')}, group by group", (table,), printed=len(rows) <= _PRINTED)
+    yield Folded(f"The {counted(len(rows), 'table')}, group by group", (table,), printed=len(rows) <= _PRINTED)
 
 
-def privacy(studied: StudiedTables) -> Section:
-    """Section on what the respondents were promised, in words and numbers."""
+def privacy(studied: StudiedTables) -> Iterator[Part]:
+    """Say what the respondents were promised, in words and numbers."""
     statement = studied.tables.privacy
-    summary = statement.summary()
-    picture = Drawn(statement.picture(), "privacy-picture")
-    return Section.of("privacy", "Privacy", *summarised(summary), picture)
+    yield from summarised(statement.summary())
+    yield Drawn(statement.picture(), "privacy-picture")

@@ -1,17 +1,25 @@
-"""The page: a report's sections set by jinja2 as one HTML file that needs nothing else."""
+"""The report: all sections of one about a table set, set by jinja2 as one HTML page that needs nothing else."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from importlib.util import find_spec
 from itertools import chain, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ldpstats.errors import LdpstatsError, shortened
 from ldpstats.presentation import progress
-from ldpstats.presentation.text import visible
-from ldpstats.report.content import Drawn, Entry, Folded, Part, Rows, Section
+from ldpstats.presentation.formats import visible
+from ldpstats.protocols.population import Population
+from ldpstats.report.content import Drawn, Entry, Folded, Part, Rows, Section, can_draw
+from ldpstats.report.dependences import network as learned, not_found, pairs
+from ldpstats.report.estimates import attributes, raw_and_private, tables as all_tables
+from ldpstats.report.methods_used import assumptions, colophon, methods
+from ldpstats.report.overview import asked, findings, privacy
+from ldpstats.report.studied_tables import StudiedTables
+from ldpstats.report.trust import trust
+from ldpstats.tables import TableSet, checked_table_set
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -20,19 +28,56 @@ if TYPE_CHECKING:
 _TEMPLATES = Path(__file__).parent / "templates"
 
 
-def can_draw() -> bool:
-    """Say whether matplotlib is installed."""
-    return find_spec("matplotlib") is not None
+_SECTIONS: tuple[tuple[str, str, Callable[..., Iterable[Part]]], ...] = (
+    ("findings", "Findings", findings),
+    ("asked", "What was asked of whom", asked),
+    ("privacy", "Privacy", privacy),
+    ("attributes", "Attributes one by one", attributes),
+    ("pairs", "Pairs of attributes", pairs),
+    ("tables", "Tables", all_tables),
+    ("not-found", "What was not found", not_found),
+    ("trust", "Can these reports be trusted?", trust),
+    ("network", "Network", learned),
+    ("raw-and-private", "Raw against private", raw_and_private),
+    ("methods", "Methods", methods),
+    ("assumptions", "Assumptions", assumptions),
+    ("colophon", "How to make this page again", colophon),
+)
 
 
-def set_page(title: str, lines: Sequence[str], sections: Sequence[Section]) -> str:
-    """Render a report as HTML, with `lines` below its title."""
+def report_page(
+    tables: TableSet | StudiedTables, title: str | None = None, truth: Population | None = None, network: bool = False
+) -> str:
+    """Return a report about tables as HTML; those of studied tables need not be tested again.
+
+    `title`, `truth` and `network` are as in `TableSet.report`.
+    """
     from markupsafe import Markup
 
+    studied = tables if isinstance(tables, StudiedTables) else StudiedTables(checked_table_set(tables))
+    if title is not None and not (isinstance(title, str) and _can_be_written(title)):
+        raise LdpstatsError(f"title = {shortened(title)}", "a text of whole letters")
+    absent = {*([] if network else ["network"]), *([] if truth is not None else ["raw-and-private"])}
+    options: dict[str, dict[str, Any]] = {"raw-and-private": {"truth": truth}, "methods": {"network": network}}
+    written = progress([one for one in _SECTIONS if one[0] not in absent], "writing sections", unit="section")
+    sections = [Section(name, said, tuple(made(studied, **options.get(name, {})))) for name, said, made in written]
+    lines = [
+        studied.tables.headline,
+        *([] if can_draw() else ["This page is without pictures, as matplotlib is not installed."]),
+    ]
     drawn = [one for section in sections for one in _drawn(section.parts)] if can_draw() else []
     shown = progress(drawn, "drawing", unit="picture")
     svgs = {one.name: Markup(one.picture.svg(one.name)) for one in shown}  # noqa: S704  # its texts are escaped
-    return _environment().get_template("page.html").render(title=title, lines=lines, sections=sections, svgs=svgs)
+    values = {"title": title or "Report on privatized answers", "lines": lines, "sections": sections, "svgs": svgs}
+    return _environment().get_template("page.html").render(values)
+
+
+def _can_be_written(words: str) -> bool:
+    try:
+        words.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _drawn(parts: Iterable[Part]) -> Iterator[Drawn]:

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, combinations
+from itertools import combinations
 from typing import TypeAlias
 
-from ldpstats.errors import LdpstatsError
 from ldpstats.estimation import ChannelFit
 from ldpstats.inference import IndependenceTests, association, independence_tests
 from ldpstats.inference.engine.detectability import RespondentsNeeded
-from ldpstats.presentation import progress
+from ldpstats.inference.hypothesis_tests.all_pairs import pair_tables, told_by
 from ldpstats.report.studied_pairs import StudiedPair
-from ldpstats.tables import Consistent, Reconstructed, Table, TableSet
-from ldpstats.tables.pooled import pooled_table
-from ldpstats.tables.shared import source_of
+from ldpstats.tables import Table, TableSet
 
 Pair: TypeAlias = tuple[str, str]
 
@@ -38,22 +33,19 @@ class StudiedTables:
     @cached_property
     def singles(self) -> dict[str, Table | str]:
         """One-way tables, pooled over all reports that tell the attribute, or why there is none."""
-        return {name: _found(self.tables, (name,), self._wider[frozenset([name])]) for name in self.tables.domain.names}
-
-    @cached_property
-    def _wider(self) -> defaultdict[frozenset[str], list[Table]]:
-        """The tables that hold an attribute or a pair, by these."""
-        found: defaultdict[frozenset[str], list[Table]] = defaultdict(list)
-        for table in self.tables:
-            for held in chain(combinations(table.attributes, 1), combinations(table.attributes, 2)):
-                found[frozenset(held)].append(table)
+        domain, found = self.tables.domain, dict[str, Table | str]()
+        for name in domain.names:
+            holding = [table for table in self.tables if name in table.attributes]
+            known = told_by(holding, domain.project(name), self.tables.privacy) if holding else None
+            found[name] = known or "Nobody was asked about it."
         return found
 
     @cached_property
     def _pairs(self) -> dict[Pair, Table | str]:
-        pairs = [pair for pair in combinations(self.tables.domain.names, 2) if frozenset(pair) in self._wider]
-        shown = progress(pairs, "adding tables up", unit="pair")
-        return {pair: _found(self.tables, pair, self._wider[frozenset(pair)]) for pair in shown}
+        return {
+            pair: told.reordered(pair) if isinstance(told, Table) else told
+            for pair, told in pair_tables(self.tables).items()
+        }
 
     @property
     def pairs(self) -> dict[Pair, Table]:
@@ -115,37 +107,3 @@ def _strongest_first(pair: StudiedPair) -> tuple[bool, float, float]:
     v = pair.effect.cramers_v
     strength = -v if pair.is_dependent and not math.isnan(v) else 0.0
     return not pair.is_dependent, strength, pair.test.pvalue if pair.is_tested else math.inf
-
-
-def _found(tables: TableSet, attributes: tuple[str, ...], wider: list[Table]) -> Table | str:
-    """Return the table of some attributes, out of the tables that hold them; or why there is none.
-
-    Several attributes have their own table, if there is one; else all tables that hold them are pooled.
-    """
-    if not wider:
-        return "Nobody was asked about it."
-    asked = attributes in tables
-    if asked and (len(attributes) > 1 or len(wider) == 1):
-        return tables[attributes]
-    # where there are reports, nothing is taken from a model
-    told = [table for table in wider if not isinstance(table.provenance, Reconstructed)]
-    agreed = any(isinstance(table.provenance, Consistent) for table in told)
-    try:
-        if not told or (agreed and (len(attributes) == 1 or not all(map(_is_as_reported, told)))):
-            places = {name: place for place, name in enumerate(tables.domain.names)}
-            return min(told or wider, key=lambda table: _place(table, places)).marginal(attributes)
-        if len(attributes) == 1 and len(told) == len(wider):
-            return tables.pooled(attributes)
-        return pooled_table(told, tables.domain.project(attributes), tables.privacy)
-    except LdpstatsError as error:
-        return tables[attributes] if asked else str(error)
-
-
-def _is_as_reported(table: Table) -> bool:
-    """Say whether a table's reports can be pooled with others."""
-    return not isinstance(table.provenance, Consistent) or source_of(table) is not None
-
-
-def _place(table: Table, places: Mapping[str, int]) -> tuple[int, list[int]]:
-    """Sort key that does not depend on the order of the set: small tables first."""
-    return table.domain.size(), sorted(places[name] for name in table.attributes)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from ldpstats.attacks.forged_dependence import ASSUMED, explaining_share
+from ldpstats.attacks.poisoning import amplification, worst_shift
 from ldpstats.consistency import consistency_report, make_consistent
 from ldpstats.errors import LdpstatsError
 from ldpstats.estimation import LEVEL, ChannelFit, pvalue_in_words
@@ -14,28 +16,35 @@ from ldpstats.presentation import panel_of_figures
 from ldpstats.protocols import RepeatedRows
 from ldpstats.protocols.groups import label
 from ldpstats.protocols.summary import counted
-from ldpstats.report.content import Drawn, Entry, Folded, Part, Rows, Section, Warned, summarised
-from ldpstats.report.forged_reports import forged
+from ldpstats.report.content import Drawn, Entry, Folded, Part, Rows, Warned, summarised
 from ldpstats.report.studied_tables import StudiedTables
+from ldpstats.tables import Table
 
 _MANY = 20
+_SHARE = 0.01
+_WORST = 10
+_HIDDEN = (
+    f"If {100 * _SHARE:g} % of the reports about a table were forged, one of its proportions could move by this much "
+    "on average, and nothing in the reports need show it: the noise that protects respondents protects forgers, too. "
+    "Another share moves it in proportion."
+)
 _QUESTIONS: dict[type, str] = {
     CollectorComparison: "Do the collectors differ?",
     RepeatedRows: "Do rows stand twice?",
 }
 
 
-def trust(studied: StudiedTables) -> Section:
-    """Section on whether reports fit their channel, and what forged ones could have done."""
-    return Section.of(
-        "trust",
-        "Can these reports be trusted?",
-        *_fits(studied),
-        *_set_aside(studied),
-        *_checked(studied),
-        *_agreement(studied),
-        *forged(studied),
-    )
+def trust(studied: StudiedTables) -> Iterator[Part]:
+    """Say whether reports fit their channel and each other, and what forged ones could have done."""
+    yield from _fits(studied)
+    if number := studied.tables.privacy.set_aside:
+        said = studied.tables.privacy.lines()[-1]
+        yield Warned(
+            f"{said[0].upper()}{said[1:]}. They are {number:,} of {number + studied.tables.n:,} reports that came."
+        )
+    yield from _checked(studied)
+    yield from _agreement(studied)
+    yield from _forged(studied)
 
 
 def _fits(studied: StudiedTables) -> Iterator[Part]:
@@ -63,15 +72,6 @@ def _judged(fit: ChannelFit) -> list[str]:
     if fit.worst is None:
         return ["—", "—", "no reports"]
     return [pvalue_in_words(fit.pvalue, 2), fit.worst.name, "fits" if fit.plausible else "does not fit"]
-
-
-def _set_aside(studied: StudiedTables) -> Iterator[Part]:
-    number = studied.tables.privacy.set_aside
-    if number:
-        said = studied.tables.privacy.lines()[-1]
-        yield Warned(
-            f"{said[0].upper()}{said[1:]}. They are {number:,} of {number + studied.tables.n:,} reports that came."
-        )
 
 
 def _checked(studied: StudiedTables) -> Iterator[Part]:
@@ -109,3 +109,46 @@ def _agreement(studied: StudiedTables) -> list[Part]:
         Folded("Table by table, and category by category", told, printed=False),
     )
     return [Entry("agreement", "Do the tables agree?", parts)]
+
+
+def _forged(studied: StudiedTables) -> list[Part]:
+    """Say what forged reports could do at worst to tables with a tally of their own."""
+    known = [(table, most) for table in studied.tables if (most := amplification(table)) is not None]
+    names = studied.tables.domain.names
+    # of tables that can be moved equally far the first of the domain, whatever the order of the set
+    worst = sorted(known, key=lambda one: (-round(one[1], 12), list(map(names.index, one[0].attributes))))[:_WORST]
+    if not worst:
+        return []
+    rows = [
+        [label(table.attributes), f"{most:.3g}", f"{worst_shift(table, _SHARE):.3f}", _in_errors(table)]
+        for table, most in worst
+    ]
+    headers = [
+        "table",
+        "a forger outweighs (truthful respondents)",
+        "shift of a proportion",
+        "in standard errors (the largest of the table)",
+    ]
+    shown = Rows(panel_of_figures(headers, rows, "The tables that forged reports can move farthest"))
+    return [Entry("forged", "What could forged reports do?", (_HIDDEN, shown, *_explained(studied)))]
+
+
+def _explained(studied: StudiedTables) -> list[Part]:
+    """Say what share of forged reports would make independent attributes look as dependent as the strongest pair."""
+    for pair in studied.dependent[:1]:
+        if pair.effect.why_not:
+            return [f"Of {pair.title} a dependence is shown, but no V that a share of forged reports could explain."]
+        found = f"The strongest dependence that is shown is that of {pair.title}, V = {pair.effect.cramers_v:.2f}."
+        share = explaining_share(pair.table, pair.effect.cramers_v)
+        if isinstance(share, str):
+            return [f"{found} Could forged reports alone explain it? {share[0].upper()}{share[1:]}."]
+        needed = (
+            f"If there were none, about {100 * share:.2g} % of the reports about this table would have to be forged"
+        )
+        return [f"{found} {needed}, at least, for V to come out as large in half of all surveys.", ASSUMED]
+    return []
+
+
+def _in_errors(table: Table) -> str:
+    most = float(table.std_err.max())
+    return f"{worst_shift(table, _SHARE) / most:.1f}" if most else "—"

@@ -14,9 +14,8 @@ from ldpstats.estimation import ChannelFit
 from ldpstats.estimation.simplex import nearest_proper
 from ldpstats.noise import simulation
 from ldpstats.numbers.arrays import FloatArray
-from ldpstats.pictures.association_plot import AssociationPlot
 from ldpstats.pictures.intervals import MOST_LINES, Intervals
-from ldpstats.pictures.mosaic import Mosaic
+from ldpstats.pictures.mosaic import AssociationPlot, Mosaic
 from ldpstats.tables.unbiased_cells import assuming, improper_in_words
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import reconstruction_coverage as study
 import reconstruction_levels
 from reconstruction_populations import POPULATIONS, Group, Population, Setting, chain, triples
 
-from ldpstats.estimation.proportional_fitting import proportionally_fitted
+from ldpstats.estimation.simplex import proportionally_fitted
 from ldpstats.numbers.arrays import FloatArray, places_onto
 
 pytestmark = pytest.mark.exhaustive  # a slice of a study takes seconds

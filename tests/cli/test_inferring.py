@@ -91,7 +91,7 @@ def test_a_report_goes_to_standard_output_too() -> None:
         ("network t.json -o", "networks.learn_network"),
         ("report t.json -o", "report.report_page"),
         ("analyse people.csv --epsilon 2 -o", "analysis.analyse"),
-        ("demo --report", "demo.demonstrate"),
+        ("demo --report", "analysis.demonstrate"),
     ],
 )
 def test_a_name_that_cannot_be_written_to_is_refused_before_the_work(

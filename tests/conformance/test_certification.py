@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from support.parameters import certifications
 
 from ldpstats.conformance import certify, checks_of, exact_channel
-from ldpstats.conformance.courses import TooManyCoursesError
-from ldpstats.conformance.enumeration import report_law
+from ldpstats.conformance.enumeration import TooManyCoursesError, report_law
 from ldpstats.mechanisms import GRR, HR, LGRR, LH, LOSUE, LUE, REGISTRY, SS, DBitFlip, DBitFlipPM, Mechanism, SHist
 from ldpstats.mechanisms.hadamard_response import published_blocks
 from ldpstats.numbers.randomness import Draws

@@ -29,13 +29,6 @@ def test_a_one_percent_error_of_a_flip_is_caught_by_the_noise_model_too() -> Non
         check_named("noise_model_is_exact")(FlipOffByOnePercent)
 
 
-@pytest.mark.parametrize("name", ["WeakUnlessSeeded", "AnotherLevelUnlessSeeded"])
-def test_a_law_of_its_own_for_secure_reports_shows_in_them_and_in_their_words(name: str) -> None:
-    """The first check compares words; the second only reports, and misses a flip that is off by two percent."""
-    with pytest.raises(ConformanceError, match="made otherwise than seeded ones"):
-        check_named("secure_reports_are_made_as_seeded_ones")(PLANTED[name].make)
-
-
 def test_a_memo_that_uses_an_answer_for_another_value_is_caught() -> None:
     with pytest.raises(ConformanceError, match="is not about the value"):
         another_value_has_an_answer_of_its_own(LGRR, OneAnswerForEverything)

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from ldpstats.conformance.collection_laws import TINY
-from ldpstats.conformance.protocol_checks import PROTOCOL_CHECKS
+from ldpstats.conformance.protocol_checks import PROTOCOL_CHECKS, TINY
 from ldpstats.protocols import (
     PROTOCOLS,
     RRBA,

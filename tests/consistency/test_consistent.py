@@ -45,14 +45,6 @@ def test_tables_become_proper_and_agree_on_all_they_share(groups: str, method: A
 
 
 @each_method
-def test_a_single_table_becomes_proper(method: Any) -> None:
-    tables = collected([("a", "d")], n=200)
-    (fitted,) = make_consistent(tables, method)
-    assert fitted.estimate.min() == 0
-    assert fitted.estimate.sum() == pytest.approx(1, abs=1e-12)
-
-
-@each_method
 def test_a_table_of_a_part_pulls_the_whole_as_far_as_its_reports_reach(method: Any) -> None:
     pair = np.array([[0.3, 0.2], [0.2, 0.3]])
     single, domain = np.array([0.7, 0.3]), Domain({"a": [0, 1], "b": [0, 1]})
@@ -64,16 +56,6 @@ def test_a_table_of_a_part_pulls_the_whole_as_far_as_its_reports_reach(method: A
     expected = [[0.4, 0.3], [0.1, 0.2]]
     if method != "l1":
         assert fitted["a", "b"].estimate == pytest.approx(np.array(expected), abs=1e-3)
-
-
-def test_least_squares_pool_by_inverse_variances() -> None:
-    domain, share = Domain({"a": [0, 1], "b": [0, 1], "c": [0, 1]}), np.array([[0.25, 0.25], [0.25, 0.25]])
-    moved = share + np.array([[0.05], [-0.05]])
-    both = [*derived(domain, {("a", "b"): share}, 1e-4, n=50), *derived(domain, {("a", "c"): moved}, 3e-4, n=1000)]
-    fitted = make_consistent(TableSet(domain, both, PROMISE))
-    # by hand: 0.5 and 0.6 with weights 3 to 1
-    assert fitted["a", "b"].marginal("a").estimate == pytest.approx([0.525, 0.475], abs=1e-9)
-    assert [table.n for table in fitted] == [50, 1000]
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -102,34 +84,6 @@ def test_the_order_of_tables_and_of_attributes_does_not_matter(groups: str, meth
         other = fitted[table.attributes]
         assert other.estimate == pytest.approx(table.estimate, abs=1e-6)
         assert other.covariance == pytest.approx(table.covariance, rel=1e-9, abs=1e-15)
-
-
-def renamed(table: Table, orders: dict[str, Array], domain: Domain) -> Table:
-    """Return a table with its categories in another order."""
-    index = np.arange(table.domain.size()).reshape(table.shape)[np.ix_(*[orders[name] for name in table.attributes])]
-    cells, places = table.cells, index.ravel()
-    if table.blocks:
-        blocks = [
-            replace(one, question=replace(one.question, shape=index.shape, classes=tuple(one.classes[places].tolist())))
-            for one in table.blocks
-        ]
-        return Table(domain.project(table.attributes), tuple(blocks), PROMISE)
-    moved = Estimate(cells.estimate[places], cells.covariance[np.ix_(places, places)], table.n, PROMISE)
-    return Table(domain.project(table.attributes), (), PROMISE, figures=Figures(moved))
-
-
-@each_method
-@each_group
-def test_the_order_of_categories_does_not_matter(groups: str, method: Any) -> None:
-    tables, rng = collected(GROUPS[groups], seed=8), np.random.default_rng(9)
-    orders = {name: rng.permutation(size) for name, size in zip(FOUR.names, FOUR.shape, strict=True)}
-    domain = Domain({name: [FOUR.categories[name][place] for place in order] for name, order in orders.items()})
-    fitted = make_consistent(tables, method)
-    again = make_consistent(TableSet(domain, [renamed(table, orders, domain) for table in tables], PROMISE), method)
-    for table, other in zip(fitted, again, strict=True):
-        expected = renamed(table, orders, domain)
-        assert other.estimate == pytest.approx(expected.estimate, abs=1e-6)
-        assert other.covariance == pytest.approx(expected.covariance, rel=1e-9, abs=1e-15)
 
 
 def test_what_tables_share_is_more_precise_than_in_any_of_them_and_equally_so_in_all() -> None:

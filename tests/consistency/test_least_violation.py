@@ -27,8 +27,7 @@ from ldpstats import Domain, LdpstatsError
 from ldpstats.consistency.least_violation import fitted_joint
 from ldpstats.consistency.marginals import Marginal
 from ldpstats.consistency.shrinkage import shrunken_joint
-from ldpstats.estimation import NoiseVariance
-from ldpstats.estimation.postprocessing import norm_sub
+from ldpstats.estimation.methods import NoiseVariance, norm_sub
 
 TWO = Domain({"a": [0, 1], "b": [0, 1]})
 METHODS = ["l2", "l1", "elastic-net"]
@@ -67,15 +66,6 @@ def test_without_noise_the_result_has_the_marginals_and_the_smallest_norm(method
     problem: Any = cvxpy.Problem(cvxpy.Minimize((cells**2).sum()), [sums @ cells == sums @ joint.ravel()])
     problem.solve(solver=cvxpy.OSQP, eps_abs=1e-10, eps_rel=1e-10, max_iter=100_000)
     assert found == pytest.approx(cells.value, abs=1e-5)
-
-
-@each_method
-def test_two_margins_give_the_table_of_least_squares_by_formula(method: str) -> None:
-    """Where no cell is negative, Σ p² is least at a_i / c + b_j / r − 1 / rc."""
-    a, b = np.array([0.55, 0.45]), np.array([0.4, 0.35, 0.25])
-    margins = [Marginal((name,), (m.size,), m, np.zeros((m.size, m.size)), 9) for name, m in (("a", a), ("b", b))]
-    expected = (a[:, None] / 3 + b / 2 - 1 / 6).ravel()
-    assert fitted_joint(margins, ABC.project(("a", "b")), method) == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize("gamma", [0.0, 0.3, 0.9])
@@ -160,7 +150,6 @@ def test_wrong_methods_shapes_and_sizes_are_refused() -> None:
         "number from 0 to 1": {"method": "elastic-net", "gamma": 1.5},
         "gamma = 'half'": {"gamma": "half"},
         "gamma = nan": {"gamma": math.nan},
-        "as a marginal has": {"target": Domain({"a": [0, 1], "b": [0, 1, 2], "c": [0, 1, 2]})},
     }
     for words, options in wrong.items():
         with pytest.raises(LdpstatsError, match=words):

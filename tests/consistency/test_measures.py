@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-from itertools import product
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.typing import NDArray
 from scipy.spatial.distance import cityblock, euclidean, jensenshannon
@@ -16,7 +14,7 @@ from scipy.stats import chisquare
 from ldpstats import Domain, LdpstatsError, PrivacyStatement, SampledGroups, Table
 from ldpstats.answers.questions import Question
 from ldpstats.consistency import measures
-from ldpstats.consistency.measures import chi_squared, compare, expected_squared_error, jensen_shannon, l1, l2
+from ldpstats.consistency.measures import chi_squared, compare, jensen_shannon, l1, l2
 from ldpstats.estimation.blocks import Block
 from ldpstats.noise import MultinomialNoise, Tally, TruthOrFake
 from ldpstats.tables import Figures
@@ -109,18 +107,6 @@ def test_tables_are_compared_cell_by_cell_whatever_the_order_of_their_axes() -> 
     assert against_truth["expected squared error"] == np.trace(one.covariance)
 
 
-def test_the_expected_squared_error_is_the_squared_distance_on_average() -> None:
-    """Enumerate what four respondents can report."""
-    truth, noise = np.array([0.7, 0.3]), MultinomialNoise(TruthOrFake(0.4, (0.5, 0.5)))
-    reports, errors, expected = noise.mean(truth), [], []
-    for answers in product([0, 1], repeat=4):
-        table = table_of((4 - sum(answers), sum(answers)), noise)
-        chance = float(np.prod(reports[list(answers)]))
-        errors.append(chance * l2(table, truth) ** 2)
-        expected.append(chance * expected_squared_error(table))
-    assert sum(errors) == pytest.approx(sum(expected), rel=1e-12)
-
-
 def test_improper_cells_are_refused_only_where_they_have_no_meaning() -> None:
     unbiased = table_of((4, 0), MultinomialNoise(TruthOrFake(0.5, (0.5, 0.5))))
     assert unbiased.estimate.tolist() == [1.5, -0.5]
@@ -147,10 +133,3 @@ def test_what_are_no_two_distributions_is_refused(distance: Any) -> None:
         for one, other in pairs:
             with pytest.raises(LdpstatsError, match=words):
                 distance(one, other)
-
-
-def test_only_tables_have_an_expected_squared_error() -> None:
-    with pytest.raises(LdpstatsError, match="a Table"):
-        expected_squared_error(np.array([0.5, 0.5]))  # type: ignore[arg-type]  # this is what is refused
-    assert "expected squared error" not in compare([0.5, 0.5], [0.5, 0.5])
-    assert isinstance(compare([0.5, 0.5], pd.Series([0.25, 0.75])), pd.Series)

@@ -13,7 +13,7 @@ from scipy.stats import binom
 import ldpstats as ldp
 from ldpstats.estimation import LEVEL
 from ldpstats.estimation.blocks import Block
-from ldpstats.estimation.nearest import nearest_in_information
+from ldpstats.estimation.simplex import nearest_in_information
 from ldpstats.mechanisms import Mechanism
 from ldpstats.mechanisms.base import Reports
 from ldpstats.mechanisms.registry import REGISTRY

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 import numpy as np
 import pytest
 from hypothesis import assume, given, strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.estimation.likelihood import expectation_maximization, iterative_bayesian_update, krr_mle, mixture_em
@@ -62,45 +59,6 @@ def test_the_exact_estimate_satisfies_the_conditions_of_a_maximum(both: tuple[Tr
     assert abs(frequencies.sum() - 1) < 1e-10
     assert derivative.max() < 1 + 1e-9
     assert np.all(np.abs(derivative[frequencies > 1e-9] - 1) < 1e-6)
-
-
-@given(channels_and_counts())
-def test_unbiased_frequencies_that_are_proper_are_the_most_likely(both: tuple[TruthOrFake, Array]) -> None:
-    channel, counts = both
-    raw = channel.invert(counts / counts.sum())
-    estimate = krr_mle(channel, counts)
-    assert np.allclose(raw, estimate, rtol=0, atol=1e-9) == bool(raw.min() >= -1e-9)
-
-
-@pytest.mark.parametrize("counts", [(50, 26, 14, 10), (0, 0, 0, 9), (1, 0, 0, 0), (3, 0, 0, 40)])
-def test_no_other_table_on_a_grid_is_more_likely(counts: tuple[int, ...]) -> None:
-    best = log_likelihood(FAKE, np.array(counts), krr_mle(FAKE, counts))
-    grid = [np.array(one) / 20 for one in product(range(21), repeat=4) if sum(one) == 20]
-    assert max(log_likelihood(FAKE, np.array(counts), one) for one in grid) <= best + 1e-12
-
-
-@pytest.mark.parametrize("channel", [FAKE, WIDE, NARROW, krr(4, 1.0)], ids=str)
-def test_a_general_optimizer_finds_no_more(channel: TruthOrFake | DenseChannel) -> None:
-    counts = np.random.default_rng(1).integers(0, 50, channel.outputs)
-    fitted = expectation_maximization(MultinomialNoise(channel), counts)
-    found = minimize(
-        lambda x: -log_likelihood(channel, counts, x),
-        np.full(channel.cells, 1 / channel.cells),
-        bounds=[(0, 1)] * channel.cells,
-        constraints={"type": "eq", "fun": lambda x: x.sum() - 1},
-        options={"ftol": 1e-14},
-    )
-    assert abs(fitted.log_likelihood + found.fun) < 1e-6
-
-
-def test_nearly_no_noise_gives_the_raw_frequencies() -> None:
-    counts, channel = [5, 0, 3, 2], krr(4, 40.0)
-    for frequencies in (
-        krr_mle(channel, counts),
-        expectation_maximization(MultinomialNoise(channel), counts).frequencies,
-    ):
-        assert np.allclose(frequencies, [0.5, 0, 0.3, 0.2], rtol=0, atol=1e-12)
-    assert np.allclose(krr_mle(TruthOrFake(1.0, (0.25,) * 4), counts), [0.5, 0, 0.3, 0.2], rtol=1e-15, atol=0)
 
 
 def test_many_tables_have_their_estimates_one_by_one() -> None:
@@ -195,20 +153,15 @@ def reports_of(noise: SupportNoise, truth: Array, n: int, seed: int) -> Array:
 
 
 @pytest.mark.parametrize("noise", [UNARY, SUBSET], ids=["unary", "subset"])
-def test_reports_are_fitted_as_well_as_a_general_optimizer_can(noise: SupportNoise) -> None:
+def test_the_fit_to_reports_satisfies_the_conditions_of_a_maximum(noise: SupportNoise) -> None:
     reports = reports_of(noise, np.array([0.6, 0.3, 0.1, 0, 0]), 400, seed=5)
     likelihoods = np.exp(noise.epsilon * reports)
     fitted = mixture_em(likelihoods)
-    found = minimize(
-        lambda x: -np.log(likelihoods @ x).sum(),
-        np.full(5, 0.2),
-        bounds=[(0, 1)] * 5,
-        constraints={"type": "eq", "fun": lambda x: x.sum() - 1},
-        options={"ftol": 1e-13},
-    )
+    derivative = (likelihoods / (likelihoods @ fitted.frequencies)[:, None]).mean(axis=0)
     assert fitted.converged
-    assert abs(fitted.log_likelihood + found.fun) < 1e-5
-    assert np.allclose(fitted.frequencies, found.x, rtol=0, atol=1e-3)
+    assert derivative.max() - 1 == pytest.approx(fitted.gap, abs=1e-12)
+    assert fitted.gap <= 1e-10
+    assert fitted.log_likelihood == pytest.approx(np.log(likelihoods @ fitted.frequencies).sum(), rel=1e-12)
 
 
 def test_factors_of_reports_and_repetitions_change_nothing() -> None:
@@ -229,39 +182,31 @@ def test_the_update_on_supports_does_not_maximize_the_likelihood_of_the_reports(
     assert np.log(likelihoods @ updated.frequencies).sum() < fitted.log_likelihood - 0.05
 
 
-def literal_update(observed: Array, matrix: Array, iterations: int, tolerance: float, error: str) -> tuple[Array, int]:
+def literal_update(observed: Array, matrix: Array, iterations: int, tolerance: float) -> tuple[Array, int]:
     """Update as Eq. 3 of the paper has it, with the whole matrix."""
     shares, frequencies = observed / observed.sum(), np.full(len(matrix), 1 / len(matrix))
     made = 0
     while made < iterations:
         made += 1
         updated = frequencies * (matrix @ (shares / (frequencies @ matrix)))
-        change = np.abs(updated - frequencies)
-        frequencies = updated
-        size = {
-            "max_abs": change.max(),
-            "mae": change.mean(),
-            "mse": (change**2).mean(),
-            "max_squared": (change**2).max(),
-        }
-        if size[error] < tolerance:
+        change, frequencies = np.abs(updated - frequencies).max(), updated
+        if change < tolerance:
             break
     return frequencies, made
 
 
-@pytest.mark.parametrize("error", ["max_abs", "mae", "mse", "max_squared"])
 @pytest.mark.parametrize("noise", [UNARY, SUBSET, *map(MultinomialNoise, [FAKE, WIDE, NARROW])], ids=str)
-def test_the_update_is_that_of_the_paper(noise: SupportNoise | MultinomialNoise, error: str) -> None:
+def test_the_update_is_that_of_the_paper(noise: SupportNoise | MultinomialNoise) -> None:
     observed = np.array([30.0, 25, 20, 15, 11][: noise.outputs])
     supports = isinstance(noise, SupportNoise)
     matrix = noise.q + noise.delta * np.eye(noise.cells) if supports else noise.channel.matrix()
-    expected, iterations = literal_update(observed, matrix, 10_000, 1e-12, error)
-    updated = iterative_bayesian_update(observed, noise, error=error)
+    expected, iterations = literal_update(observed, matrix, 10_000, 1e-12)
+    updated = iterative_bayesian_update(observed, noise)
     assert np.allclose(updated.frequencies, expected, rtol=0, atol=1e-12)
     assert updated.iterations == iterations
     assert updated.converged == (iterations < 10_000)
-    few, seven = literal_update(observed, matrix, 7, 1e-12, error)
-    stopped = iterative_bayesian_update(observed, noise, 7, error=error)
+    few, seven = literal_update(observed, matrix, 7, 1e-12)
+    stopped = iterative_bayesian_update(observed, noise, 7)
     assert np.allclose(stopped.frequencies, few, rtol=0, atol=1e-14)
     assert (stopped.iterations, stopped.converged) == (seven, False)
 
@@ -272,12 +217,6 @@ def test_the_update_on_supports_approaches_a_closed_form(noise: SupportNoise, su
     truth = noise.delta / (noise.delta + noise.cells * noise.q)
     updated = iterative_bayesian_update(supports, noise, iterations=100_000)
     assert np.allclose(updated.frequencies, krr_mle(TruthOrFake(truth, (0.2,) * 5), supports), rtol=0, atol=1e-5)
-
-
-def test_the_update_is_consistent_on_supports() -> None:
-    truth = np.array([0.5, 0.3, 0.15, 0.04, 0.01])
-    updated = iterative_bayesian_update(UNARY.mean(truth), UNARY, iterations=50_000)
-    assert np.allclose(updated.frequencies, truth, rtol=0, atol=1e-8)
 
 
 def test_outputs_that_nobody_reported_leave_no_trace() -> None:
@@ -315,15 +254,11 @@ def test_what_cannot_be_fitted_is_refused() -> None:
     for matrix in ([[1, 2], [0, 0]], [[1, -1]], [[1, np.nan]], [[np.inf, 1]]):
         with pytest.raises(LdpstatsError, match="zero for every value"):
             mixture_em(matrix)
-    for weights in ([1], [[1, 1]], [1, -1], [1, np.nan]):
+    for weights in ([1, -1], [1, np.nan]):
         with pytest.raises(LdpstatsError, match="weights"):
             mixture_em(np.ones((2, 3)), weights)
     with pytest.raises(NotIdentifiedError, match="no reports"):
         mixture_em(np.ones((2, 3)), [0, 0])
-    with pytest.raises(LdpstatsError, match="likelihoods of shape"):
-        mixture_em([1.0, 2.0])
-    with pytest.raises(LdpstatsError, match="error = 'max'"):
-        iterative_bayesian_update([1, 2, 3, 4, 5], UNARY, error="max")
     for observed in ([1, 2], [0, 0, 0, 0, 0]):
         with pytest.raises(LdpstatsError, match="observed shares"):
             iterative_bayesian_update(observed, UNARY)

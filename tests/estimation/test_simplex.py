@@ -1,14 +1,17 @@
-"""Projection on the simplex: weighted squares and absolute values, against cvxpy, linear programming and Norm-Sub."""
+"""Proper tables nearest to noisy ones: by weighted squares and absolute values, and of maximum entropy."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import cvxpy
 import numpy as np
 import pytest
 from scipy.optimize import linprog
-from support.joint_tables import EXACT, GAMMAS
+from support.joint_tables import ABC, EXACT, GAMMAS, PAIRS, some_joint
 
-from ldpstats.estimation.postprocessing import NoiseVariance, norm_sub
+from ldpstats.consistency.reconstruction_methods import proportionally_fitted
+from ldpstats.estimation.methods import NoiseVariance, norm_sub
 from ldpstats.estimation.simplex import nearest_proper
 
 
@@ -69,3 +72,20 @@ def test_a_proper_table_is_nearest_to_itself(gamma: float) -> None:
         weights = np.arange(1.0, len(proper) + 1)
         assert nearest_proper(np.array(proper), weights, gamma) == pytest.approx(proper, abs=1e-15)
         assert nearest_proper(np.array(proper), weights[::-1], gamma) == pytest.approx(proper, abs=1e-15)
+
+
+def test_the_proportionally_fitted_table_is_that_of_maximum_entropy() -> None:
+    joint = some_joint(spread=0.3).ravel()
+    partitions = [ABC.onto(group) for group in PAIRS]
+    found = proportionally_fitted(joint, partitions)
+    sums = np.concatenate([np.eye(classes.max() + 1)[classes].T for classes in partitions])
+    assert sums @ found == pytest.approx(sums @ joint, abs=1e-8)
+    cells: Any = cvxpy.Variable(12)
+    problem: Any = cvxpy.Problem(cvxpy.Maximize(cvxpy.entr(cells).sum()), [sums @ cells == sums @ joint])
+    problem.solve(solver=cvxpy.CLARABEL)
+    assert found == pytest.approx(cells.value, abs=1e-5)
+    margins = [ABC.project(("a", "b")).onto(name) for name in "ab"]
+    table = some_joint()[:, :, 0] / some_joint()[:, :, 0].sum()
+    assert proportionally_fitted(table.ravel(), margins) == pytest.approx(
+        np.outer(table.sum(1), table.sum(0)).ravel(), abs=1e-12
+    )

@@ -22,8 +22,8 @@ from support.noisy_tables import seen, table_of
 import ldpstats as ldp
 from ldpstats.estimation import Measured
 from ldpstats.estimation.blocks import Block
-from ldpstats.inference.engine import estimate_evidence, monte_carlo, procedure, statistics
-from ldpstats.inference.engine.estimate_evidence import EstimateEvidence
+from ldpstats.inference.engine import evidence, monte_carlo, procedure, statistics
+from ldpstats.inference.engine.evidence import EstimateEvidence
 from ldpstats.inference.engine.monte_carlo import MonteCarlo
 from ldpstats.inference.engine.statistics import LikelihoodRatio, ScoreStatistic
 from ldpstats.noise import ChannelNoise, Information, Tally, additive
@@ -188,7 +188,7 @@ def at_estimated_margins(drawn: Any) -> Any:
 def by_likelihood(ranked: Any) -> Any:
     """Rank drawn tables, of which there are several, otherwise than the observed one."""
     return lambda statistic, stack: (
-        LikelihoodRatio(statistic._model, stack[0], stack[1].size)(stack[0], near=stack[1]).statistic
+        LikelihoodRatio(statistic._model, stack[0], stack[1].near.size)(*stack).statistic
         if len(stack[0]) > 1
         else ranked(statistic, stack)
     )
@@ -328,7 +328,7 @@ BUGS: dict[str, tuple[Planted, Check]] = {
         distance_is_by_the_inverse_covariance,
     ),
     "estimated sums are weighed by their errors": (
-        in_place_of(estimate_evidence, "_whitener", of_errors),
+        in_place_of(evidence, "_whitener", of_errors),
         sums_are_weighed_by_their_variances,
     ),
     "the information of the second collection is lost": (one_of_two_informations, collections_add_their_information),

@@ -14,7 +14,7 @@ from scipy.special import chdtrc
 from support.comparisons import FALSE_FAILURE_RATE
 
 from ldpstats.conformance import exact_channel
-from ldpstats.conformance.laws import counted, fit_pvalue
+from ldpstats.conformance.requirements import counted, fit_pvalue
 from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms import Mechanism
 from ldpstats.mechanisms.local_hashing import BLH, LH, OLH, best_symbols

@@ -14,8 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ldpstats.conformance import exact_channel
-from ldpstats.conformance.courses import Law
-from ldpstats.conformance.enumeration import outcomes
+from ldpstats.conformance.enumeration import Law, outcomes
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, ReportError
 from ldpstats.mechanisms.cohorts import flip_numerator
 from ldpstats.mechanisms.open_alphabet import OpenAlphabet, OpenRAPPOR, OpenReports, OpenRR

@@ -10,8 +10,7 @@ import pandas as pd
 import pytest
 
 import ldpstats as ldp
-from ldpstats.networks.classifier import Classifier
-from ldpstats.networks.naive_bayes import naive_bayes
+from ldpstats.networks.classifier import Classifier, naive_bayes
 
 DOMAIN = ldp.Domain({"cough": ["yes", "no"], "ill": [0, 1, 2], "fever": [False, True], "age": [30, 40.5]})
 PEOPLE = np.random.default_rng(1).dirichlet(np.full(24, 0.5)) * 400_000
@@ -71,13 +70,6 @@ def test_categories_that_nobody_knows_are_refused(column: str, value: object, me
     frame.loc[3, column] = value
     with pytest.raises(ldp.DomainError, match=message):
         fitted().predict(frame)
-
-
-def test_a_feature_that_is_missing_is_refused() -> None:
-    with pytest.raises(ldp.DomainError, match="age"):
-        fitted().predict(records().drop(columns="age"))
-    with pytest.raises(ldp.DomainError, match="ill"):
-        fitted().accuracy(records().drop(columns="ill"))
 
 
 def test_the_summary_says_what_is_assumed_and_promised() -> None:

@@ -16,8 +16,8 @@ from support.spoken import spoken
 import ldpstats as ldp
 from ldpstats import BayesianNetwork
 from ldpstats.datasets import network
+from ldpstats.networks.classifier import _asked_with_label, conditional_information, naive_bayes, tree_augmented
 from ldpstats.networks.interactions import ErrorAxes, posteriors
-from ldpstats.networks.naive_bayes import _asked_with_label, conditional_information, naive_bayes, tree_augmented
 
 CHILD = network("child")
 FEATURES = tuple(name for name in CHILD.domain.names if name != "Disease")
@@ -96,11 +96,6 @@ def test_a_label_alone_has_no_features() -> None:
     alone = ldp.SampledGroups(domain, k=1, epsilon=1.0).simulate(np.full(6, 100), rng=1)
     with pytest.raises(ldp.LdpstatsError, match="tables about 'Disease' alone"):
         naive_bayes(alone, "Disease")
-
-
-def test_what_is_no_set_of_tables_is_refused() -> None:
-    with pytest.raises(ldp.LdpstatsError, match="a TableSet"):
-        naive_bayes(CHILD.sample(10, rng=1), "Disease")
 
 
 @pytest.mark.parametrize(

@@ -225,7 +225,7 @@ def test_partially_directed_graphs_stand_for_their_extensions() -> None:
     assert compare_networks(partial, truth).shd == 3
     square, circle = nx.DiGraph(nx.cycle_graph(list("abcd"))), nx.DiGraph(["ab", "bc", "ca", "cd"])
     for given in (square, circle):
-        with pytest.raises(LdpstatsError, match="contradict"):
+        with pytest.raises(LdpstatsError, match=r"contradict|cycle"):
             compare_networks(given, truth)
 
 

@@ -1,4 +1,4 @@
-"""Constraints of a user on the edges of a network: checked, and put into the order of the domain."""
+"""What a search is given: a user's constraints, in the order of the domain, and tables of what was asked together."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ldpstats import Domain, LdpstatsError
-from ldpstats.networks.structure import checked_constraints
+from ldpstats import Domain, LdpstatsError, PerAttribute, ProductDomain, SampledGroups
+from ldpstats.networks.structure import checked_constraints, most_asked_together, table_about
 
 DOMAIN = Domain({name: ["yes", "no"] for name in "dabc"})
 
@@ -64,3 +64,34 @@ def test_names_may_be_strings_of_numpy():
 def test_forbidding_the_opposite_of_a_required_edge_is_no_contradiction():
     found = checked_constraints(DOMAIN, [("a", "b")], [("b", "a")])
     assert found.allows_direction("a", "b")
+
+
+PEOPLE = np.arange(1, 17) * 100
+
+
+def test_all_reports_about_a_pair_are_pooled_and_those_about_one_of_it_left_out():
+    tables = SampledGroups(DOMAIN, epsilon=4.0, k=3).simulate(PEOPLE, rng=1)
+    for names in (("a", "b"), ("a",), ("c", "a", "b")):
+        found = table_about(tables, names)
+        assert found is not None
+        assert found.attributes == names
+        assert found.n == sum(table.n for table in tables if len({*names} & {*table.attributes}) >= min(2, len(names)))
+
+
+def test_what_nobody_was_asked_together_has_no_table():
+    groups = [("a", "b"), ("b", "c"), ("a", "c")]
+    tables = SampledGroups(DOMAIN, epsilon=4.0, groups=groups).simulate(PEOPLE, rng=1)
+    assert most_asked_together(tables) == 2
+    assert table_about(tables, ("a", "c")) is not None
+    assert table_about(tables, ("a", "d")) is table_about(tables, ("a", "b", "c")) is None
+
+
+@pytest.mark.parametrize(
+    "protocol", [PerAttribute(DOMAIN, epsilon=8.0, k=2), ProductDomain(DOMAIN, epsilon=8.0)], ids=["crossed", "whole"]
+)
+def test_crossed_answers_and_whole_tables_tell_about_more_than_pairs(protocol: PerAttribute | ProductDomain):
+    tables = protocol.collect(DOMAIN.decode(np.random.default_rng(1).integers(0, 2, (500, 4))), rng=1)
+    found = table_about(tables, ("b", "c", "d"))
+    assert most_asked_together(tables) == 4
+    assert found is not None
+    assert found.n == 500

@@ -10,8 +10,7 @@ import pytest
 from scipy.linalg import hadamard
 from support.channel_definitions import HADAMARD
 
-from ldpstats.conformance.laws import counted, fit_pvalue, law_of_tally
-from ldpstats.conformance.requirements import FALSE_FAILURE_RATE
+from ldpstats.conformance.requirements import FALSE_FAILURE_RATE, counted, fit_pvalue, law_of_tally
 from ldpstats.errors import LdpstatsError
 from ldpstats.noise.hadamard import (
     HadamardRandomizedResponse,
@@ -21,6 +20,7 @@ from ldpstats.noise.hadamard import (
     random_columns,
     walsh_hadamard,
 )
+from ldpstats.saving.codec import decoded, encoded
 
 RNG = np.random.default_rng(1)
 E = math.e
@@ -76,12 +76,8 @@ def test_columns_are_drawn_with_their_exact_law(people: list[int], positive: boo
 
 
 @pytest.mark.parametrize("channel", HADAMARD.values(), ids=HADAMARD)
-def test_channels_have_plain_values_and_do_not_merge(channel: Any) -> None:
-    plain = channel.to_dict()
-    kind = {"hadamard-response": HadamardResponse, "hadamard-coefficients": HadamardRandomizedResponse}[
-        plain.pop("kind")
-    ]
-    assert kind(**plain) == channel
+def test_channels_are_saved_and_do_not_merge(channel: Any) -> None:
+    assert decoded(encoded(channel)) == channel
     assert channel.bounds() is None
     assert channel.merged(np.zeros(channel.cells, dtype=int)) is None
 

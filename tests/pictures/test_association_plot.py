@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from matplotlib.patches import Rectangle
 
-from ldpstats.pictures.association_plot import AssociationPlot
+from ldpstats.pictures.mosaic import AssociationPlot
 
 RESIDUALS, EXPECTED = ((5.0, -1.0, -2.5), (-5.0, np.nan, 2.5)), ((0.3, 0.1, 0.1), (0.3, 0.1, 0.1))
 

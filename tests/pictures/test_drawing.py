@@ -7,6 +7,7 @@ import subprocess
 import sys
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -18,7 +19,7 @@ from matplotlib.text import Text
 from ldpstats import LdpstatsError
 from ldpstats.pictures import colours
 from ldpstats.pictures.drawing import label_lines, legend_below, literal, number_ratios
-from ldpstats.pictures.intervals import Intervals, RawAndPrivate
+from ldpstats.pictures.intervals import Intervals
 
 
 def picture(title: str = "Shares", *notes: str) -> Intervals:
@@ -48,7 +49,7 @@ def test_an_element_of_a_page_opens_no_figure_and_is_the_same_again() -> None:
 
 @pytest.mark.parametrize("given", [False, True])
 def test_on_a_dark_figure_ink_is_light(given: bool) -> None:
-    for one in (picture(), RawAndPrivate("Shares", (), ("a", "b"), (0.2, 0.8), (0.2, 0.8), (0, 0), (1, 1), "share")):
+    for one in (picture(), replace(picture(), others=((0.2,), (0.8,)), kind="raw", words=("raw", "private"))):
         with plt.style.context("dark_background"):
             axes = one.draw(plt.subplots()[1] if given else None)
             axes.figure.canvas.draw()

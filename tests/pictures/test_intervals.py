@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf, nan
 
 import numpy as np
@@ -11,11 +12,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ldpstats.pictures.colours import BLUE, UNDECIDED
-from ldpstats.pictures.intervals import BeforeAfter, Intervals, Ranking, RawAndPrivate
+from ldpstats.pictures.intervals import Intervals, RawAndPrivate
 
-CONSISTENCY = BeforeAfter(
-    "Consistency", ("simulated",), ("a: $x$", "b: _"), ((0.1, -0.2, 0.3), (0.5,)), (0.05, 0.45), "proportion"
-)
+NOTHING = (nan, nan)
+AFTER = Intervals("Consistency", ("simulated",), ("a: $x$", "b: _"), (0.05, 0.45), NOTHING, NOTHING, "proportion")
+CONSISTENCY = replace(AFTER, others=((0.1, -0.2, 0.3), (0.5,)), kind="reported", words=("before", "after"))
 
 
 def intervals(rows: list[tuple[float, float, float]], **more: object) -> Intervals:
@@ -110,44 +111,58 @@ def test_grey_is_explained_where_there_is_some() -> None:
         )
 
 
-def test_every_value_before_stands_on_its_line():
+def test_every_mark_stands_on_its_line():
     axes = CONSISTENCY.draw()
-    _, points = axes.collections
-    assert points.get_offsets().tolist() == [[0.1, 1], [-0.2, 1], [0.3, 1], [0.5, 0]]
-    after = next(line for line in axes.get_lines() if line.get_marker() == "|")
-    assert after.get_xydata().tolist() == [[0.05, 1], [0.45, 0]]
+    marks = next(line for line in axes.get_lines() if line.get_marker() == "D")
+    assert marks.get_xydata().tolist() == [[0.1, 1], [-0.2, 1], [0.3, 1], [0.5, 0]]
+    assert axes.collections[0].get_offsets().tolist() == [[0.05, 1], [0.45, 0]]
+    assert [one.get_text().strip("\u200b") for one in axes.get_legend().get_texts()] == ["before", "after"]
     assert axes.get_title(loc="left") == "Consistency\nsimulated"
 
 
-def test_zero_is_marked_where_something_is_below_it():
-    assert len(CONSISTENCY.draw().get_lines()) == 2
-    above = BeforeAfter("Consistency", (), ("a",), ((0.1,),), (0.2,), "proportion").draw()
-    assert len(above.get_lines()) == 1
+def test_zero_is_marked_where_a_mark_is_below_it():
+    for others, marked in ((((-0.1,), (0.5,)), True), (((0.1,), (0.5,)), False)):
+        lines = replace(CONSISTENCY, others=others).draw().get_lines()
+        assert any(line.get_linestyle() == ":" and {*line.get_xdata()} == {0} for line in lines) == marked
 
 
-def test_words_and_frame_hold_what_is_before_and_after():
-    assert CONSISTENCY.to_frame()["before"].tolist() == [0.1, -0.2, 0.3, 0.5]
-    np.testing.assert_array_equal(CONSISTENCY.to_frame()["after"], [0.05, 0.05, 0.05, 0.45])
-    assert "1 values before are below zero, 0 after" in CONSISTENCY.described()
-    assert "a: $x$ from -0.2 to 0.3, then 0.05" in CONSISTENCY.described()
+def test_words_and_frame_hold_the_marks():
+    assert CONSISTENCY.to_frame()["reported"].tolist() == [0.1, -0.2, 0.3, 0.5]
+    np.testing.assert_array_equal(CONSISTENCY.to_frame()["estimate"], [0.05, 0.05, 0.05, 0.45])
+    assert CONSISTENCY.described() == (
+        "Consistency: proportion. 2 of them, beside reported ones. 1 reported ones are below zero. "
+        "Furthest apart: a: $x$ 0.05 (reported -0.2); b: _ 0.45 (reported 0.5)."
+    )
+
+
+def ranking(values: tuple[float, ...], labels: tuple[str, ...], **more: object) -> Intervals:
+    nothing = (nan,) * len(values)
+    return Intervals("Needed", (), labels, values, nothing, nothing, "respondents", ranked=True, **more)
 
 
 @pytest.mark.parametrize("logarithmic", [False, True])
 def test_points_stand_at_their_numbers(logarithmic: bool) -> None:
-    picture = Ranking("Needed", (), ("$a_1$", "b", "c"), (0.25, 1200.0, np.inf), "respondents", logarithmic)
+    picture = ranking((0.25, 1200.0, inf), ("$a_1$", "b", "c"), logarithmic=logarithmic)
     axes = picture.draw(Figure().subplots())
-    points = [line.get_xydata()[0].tolist() for line in axes.get_lines() if line.get_marker() == "o"]
-    assert points == [[0.25, 2.0], [1200.0, 1.0]]
+    points = axes.collections[0].get_offsets()
+    assert points.tolist()[:2] == [[0.25, 2.0], [1200.0, 1.0]]
+    assert points.mask.tolist() == [[False] * 2, [False] * 2, [True] * 2]
     assert [text.get_text() for text in axes.texts] == ["0.25", "1,200", "none is enough"]
     assert picture.described() == "Needed: respondents. $a_1$ 0.25; b 1,200; c none is enough."
-    assert picture.to_frame()["value"].tolist() == [0.25, 1200.0, np.inf]
+    assert picture.to_frame()["estimate"].tolist() == [0.25, 1200.0, inf]
 
 
 @pytest.mark.parametrize("count", [1, 60])
 def test_few_and_many_are_ranked(count: int) -> None:
-    picture = Ranking("Needed", (), tuple(map(str, range(count))), (np.inf,) * count, "respondents", True)
+    picture = ranking((inf,) * count, tuple(map(str, range(count))), logarithmic=True)
     assert picture.svg("many").startswith("<svg")
-    assert ("and 48 more" in picture.described()) == (count == 60)
+    assert ("60 of them, among these 0 none is enough; 1 " in picture.described()) == (count == 60)
+
+
+def raw_and_private(labels: tuple[str, ...], raw: object, *figures: object) -> RawAndPrivate:
+    return RawAndPrivate(
+        "Pairs", ("simulated",), labels, *map(tuple, figures), "V", others=tuple((one,) for one in raw)
+    )
 
 
 def drawn(many: int) -> RawAndPrivate:
@@ -155,9 +170,7 @@ def drawn(many: int) -> RawAndPrivate:
     private = raw + 0.02 * (-1.0) ** np.arange(many)
     reach = np.where(np.arange(many) % 5 == 2, 0.01, 0.05)
     labels = tuple(f"_pair ${place}$" for place in range(many))
-    return RawAndPrivate(
-        "Pairs", ("simulated",), labels, *map(tuple, (raw, private, private - reach, private + reach)), "V"
-    )
+    return raw_and_private(labels, raw, private, private - reach, private + reach)
 
 
 @pytest.mark.parametrize("many", [1, 2, 40])
@@ -166,7 +179,7 @@ def test_few_have_a_line_each(many: int):
     axes = picture.draw()
     raw = next(line for line in axes.get_lines() if line.get_marker() == "D" and len(line.get_xdata()))
     assert raw.get_xdata().tolist() == list(picture.raw)
-    (points,) = axes.collections
+    points = axes.collections[0]
     assert points.get_offsets()[:, 0].tolist() == list(picture.private)
     low, high = axes.get_xlim()
     assert low < min(*picture.raw, 1)
@@ -187,16 +200,14 @@ def test_many_are_points_with_those_that_their_interval_misses_apart(many: int):
 
 def test_words_and_frame_hold_what_is_raw_and_private():
     picture = drawn(7)
-    assert picture.to_frame().columns.tolist() == ["label", "raw", "private", "lower", "upper"]
-    assert "6 of 7 intervals hold the raw figure. Furthest apart are _pair $" in picture.described()
-    assert "V in the raw data" in picture.described()
+    assert picture.to_frame().columns.tolist() == ["label", "private", "lower", "upper", "raw"]
+    begins = "Pairs: V. 7 of them, beside raw ones. 6 of 7 intervals hold the raw one. Furthest apart: _pair $"
+    assert picture.described().startswith(begins)
 
 
 def test_figures_that_are_not_known_are_left_out_without_a_warning():
-    nan = float("nan")
-    unknown = RawAndPrivate("Pairs", (), ("a", "b"), (0.1, nan), (nan, 0.2), (nan, 0.1), (nan, 0.3), "V")
+    unknown = raw_and_private(("a", "b"), (0.1, nan), (nan, 0.2), (nan, 0.1), (nan, 0.3))
     unknown.draw().figure.canvas.draw()
-    assert "0 of 0 intervals hold the raw figure. Furthest apart are none." in unknown.described()
-    RawAndPrivate("Pairs", (), ("a",), (nan,), (0.2,), (0.1,), (0.3,), "V").draw().figure.canvas.draw()
-    none = RawAndPrivate("Pairs", (), ("a",) * 50, *((nan,) * 50 for _ in range(4)), "V")
-    none.draw().figure.canvas.draw()
+    assert unknown.described() == "Pairs: V. 2 of them, beside raw ones."
+    raw_and_private(("a",), (nan,), (0.2,), (0.1,), (0.3,)).draw().figure.canvas.draw()
+    raw_and_private(("a",) * 50, *((nan,) * 50 for _ in range(4))).draw().figure.canvas.draw()

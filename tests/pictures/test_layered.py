@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ldpstats.datasets import network
-from ldpstats.pictures.layered import Layered, layered, outward
+from ldpstats.pictures.graph import Layered, layered, outward
 
 GRAPHS = {
     **{name: (network(name).domain.names, network(name).edges) for name in ("survey", "child", "alarm")},

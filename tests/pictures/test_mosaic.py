@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.patches import Rectangle
 
+from ldpstats.pictures.colours import NOT_KNOWN, Shading
 from ldpstats.pictures.mosaic import Mosaic, spread
-from ldpstats.pictures.shading import NOT_KNOWN, Shading
 
 WIDTHS, SHARES = (0.6, 0.3, 0.1), ((0.5, 0.25, 0.25), (0.2, 0.2, 0.6), (0.1, 0.9, 0.0))
 RESIDUALS = ((5.0, 0.5, -2.5), (-5.0, 1.0, 3.0), (0.1, np.nan, -1.0))

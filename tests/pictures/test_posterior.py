@@ -10,7 +10,7 @@ import pytest
 
 from ldpstats.conformance.enumeration import exact_channel
 from ldpstats.mechanisms import GRR
-from ldpstats.pictures.posterior import Posterior
+from ldpstats.pictures.lines import Posterior
 
 
 def test_a_band_ends_where_bayes_rule_puts_the_most_telling_report():

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from ldpstats.pictures.shading import NOT_KNOWN, Shading, ink_on
+from ldpstats.pictures.colours import NOT_KNOWN, Shading, ink_on
 
 SHADES = [-5.0, -2.5, 0.0, 2.5, 5.0]
 # Machado, Oliveira & Fernandes (2009): how red-blind and green-blind people see

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,9 +11,9 @@ import pytest
 import ldpstats as ldp
 from ldpstats.estimation import pvalue_in_words
 from ldpstats.presentation import Panel
-from ldpstats.report.content import Drawn, Rows, Section
+from ldpstats.report.content import Drawn, Part, Rows
 from ldpstats.report.dependences import not_found, pairs
-from ldpstats.report.raw_answers import raw_and_private
+from ldpstats.report.estimates import raw_and_private
 from ldpstats.report.studied_tables import StudiedTables
 
 DOMAIN = ldp.Domain({"age": ["young", "adult", "old"], "sex": ["F", "M"], "car": ["yes", "no"], "pet": [0, 1]})
@@ -23,8 +25,8 @@ def all_pairs() -> ldp.TableSet:
     return ldp.SampledGroups(DOMAIN, epsilon=2.0, mechanism="grr").simulate(PEOPLE, rng=1)
 
 
-def rows_of(section: Section) -> pd.DataFrame:
-    panel: Panel = next(part for part in section.parts if isinstance(part, Rows)).panel
+def rows_of(section: Iterable[Part]) -> pd.DataFrame:
+    panel: Panel = next(part for part in section if isinstance(part, Rows)).panel
     return pd.DataFrame(panel.rows, columns=list(panel.headers)).set_index("pair")
 
 
@@ -75,7 +77,7 @@ def test_what_was_not_found_has_the_upper_end_the_power_and_the_respondents_of_i
 
 def test_raw_figures_stand_for_raw_ones_and_it_says_that_all_is_simulated(tables: ldp.TableSet) -> None:
     section = raw_and_private(StudiedTables(tables), PEOPLE)
-    shares, effects = (part.picture for part in section.parts if isinstance(part, Drawn))
+    shares, effects = (part.picture for part in section if isinstance(part, Drawn))
     joint = PEOPLE.reshape(DOMAIN.shape) / PEOPLE.sum()
     np.testing.assert_allclose(shares.to_frame()["raw"][:3], joint.sum(axis=(1, 2, 3)))
     np.testing.assert_allclose(shares.to_frame()["private"][:3], tables.pooled("age").estimate)

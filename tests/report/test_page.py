@@ -12,7 +12,7 @@ from support.doubted_tables import doubted
 from support.page_checks import assert_well_formed, poor_contrasts, too_wide
 
 from ldpstats import Domain, SampledGroups, TableSet
-from ldpstats.report import page as page_of
+from ldpstats.report import content
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium to open pages with")
 
@@ -102,7 +102,7 @@ def test_what_is_folded_is_printed(browser: Chromium, reports: dict[str, Path]) 
 
 
 def test_going_to_a_folded_table_unfolds_it(browser: Chromium, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page_of, "find_spec", lambda _: None)  # 24 pictures, of which nothing is asked
+    monkeypatch.setattr(content, "find_spec", lambda _: None)  # 24 pictures, of which nothing is asked
     many = Domain({f"a{place}": ["no", "yes"] for place in range(8)})
     simulated(many).report(tmp_path / "many.html")
     browser.open(tmp_path / "many.html")

@@ -13,9 +13,9 @@ import ldpstats as ldp
 from ldpstats import LdpstatsError, SampledGroups, TableSet
 from ldpstats.datasets import true_cramers_v
 from ldpstats.noise import Tally
-from ldpstats.report import page as page_of, report_page
+from ldpstats.report import content, report_page
 from ldpstats.report.content import Drawn
-from ldpstats.report.raw_answers import raw_and_private
+from ldpstats.report.estimates import raw_and_private
 from ldpstats.report.studied_tables import StudiedTables
 from ldpstats.report.trust import trust
 
@@ -24,7 +24,7 @@ from ldpstats.report.trust import trust
 def nothing_is_drawn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pictures take most of the time, and most tests read words."""
     if "drawn" not in request.node.name:
-        monkeypatch.setattr(page_of, "find_spec", lambda _: None)
+        monkeypatch.setattr(content, "find_spec", lambda _: None)
 
 
 @pytest.fixture(name="tables")
@@ -76,11 +76,11 @@ def test_a_title_is_a_text(tables: TableSet, title: object) -> None:
 
 def test_a_private_v_is_compared_where_it_is_that_of_the_whole_table(domain: ldp.Domain, people: pd.DataFrame) -> None:
     few = people.head(60)
-    section = raw_and_private(StudiedTables(SampledGroups(domain, epsilon=1.0).simulate(few, rng=1)), few)
-    assert [part.name for part in section.parts if isinstance(part, Drawn)] == ["raw-shares"]
-    assert str(section.parts[-1]).startswith("Without 3 pairs whose V is not estimable")
-    section = raw_and_private(StudiedTables(SampledGroups(domain, epsilon=6.0).simulate(people, rng=1)), people)
-    assert [part.name for part in section.parts if isinstance(part, Drawn)] == ["raw-shares", "raw-effects"]
+    section = list(raw_and_private(StudiedTables(SampledGroups(domain, epsilon=1.0).simulate(few, rng=1)), few))
+    assert [part.name for part in section if isinstance(part, Drawn)] == ["raw-shares"]
+    assert str(section[-1]).startswith("Without 3 pairs whose V is not estimable")
+    section = list(raw_and_private(StudiedTables(SampledGroups(domain, epsilon=6.0).simulate(people, rng=1)), people))
+    assert [part.name for part in section if isinstance(part, Drawn)] == ["raw-shares", "raw-effects"]
 
 
 def test_what_is_said_of_forged_reports_does_not_depend_on_the_order_of_tables() -> None:
@@ -88,7 +88,7 @@ def test_what_is_said_of_forged_reports_does_not_depend_on_the_order_of_tables()
     tables = SampledGroups(domain, epsilon=2.0).simulate(np.full(64, 30), rng=1)
     turned = TableSet(domain, tables.tables[::-1], tables.privacy)
     assert len(tables) > 10
-    for one, other in zip(trust(StudiedTables(tables)).parts, trust(StudiedTables(turned)).parts, strict=True):
+    for one, other in zip(trust(StudiedTables(tables)), trust(StudiedTables(turned)), strict=True):
         assert one == other or "agreement" in str(one)[:60]
 
 
@@ -145,7 +145,7 @@ def test_what_is_drawn_is_described_where_nothing_can_be_drawn(
     assert report_page(TableSet.from_json(tables.to_json())) == drawn
     assert "<svg" in drawn
     assert "without pictures" not in drawn
-    monkeypatch.setattr(page_of, "find_spec", lambda _: None)
+    monkeypatch.setattr(content, "find_spec", lambda _: None)
     plain = report_page(tables)
     assert "<svg" not in plain
     assert "without pictures, as matplotlib is not installed" in plain

@@ -10,7 +10,7 @@ from support.doubted_tables import DOMAIN, PEOPLE, collected, doubted, merged
 
 import ldpstats as ldp
 from ldpstats.protocols.repeated_rows import RepeatedRows
-from ldpstats.report import page as page_of, report_page
+from ldpstats.report import content, report_page
 from ldpstats.report.content import Entry, Rows
 from ldpstats.report.studied_tables import StudiedTables
 from ldpstats.report.trust import trust
@@ -19,7 +19,7 @@ from ldpstats.report.trust import trust
 @pytest.fixture(autouse=True)
 def nothing_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pictures take most of the time, and these tests read words."""
-    monkeypatch.setattr(page_of, "find_spec", lambda _: None)
+    monkeypatch.setattr(content, "find_spec", lambda _: None)
 
 
 def said(tables: ldp.TableSet) -> str:
@@ -28,7 +28,7 @@ def said(tables: ldp.TableSet) -> str:
 
 def test_every_table_is_judged_the_most_doubtful_first() -> None:
     section = trust(StudiedTables(collected()))
-    table = next(part for part in section.parts if isinstance(part, Rows))
+    table = next(part for part in section if isinstance(part, Rows))
     assert {row[0] for row in table.panel.rows} == {"sex × car", "sex × age", "car × age"}
     pvalues = [float(row[2]) for row in table.panel.rows]
     assert pvalues == sorted(pvalues)
@@ -63,7 +63,7 @@ def test_checks_without_a_finding_warn_of_nothing() -> None:
 
 
 def test_the_share_that_would_explain_the_strongest_finding_is_named() -> None:
-    (entry,) = [part for part in trust(StudiedTables(collected())).parts if isinstance(part, Entry)][-1:]
+    (entry,) = [part for part in trust(StudiedTables(collected())) if isinstance(part, Entry)][-1:]
     assert entry.title == "What could forged reports do?"
     words, assumed = map(str, entry.parts[-2:])
     assert "honest respondents who have the margins that were estimated" in assumed

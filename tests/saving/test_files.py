@@ -23,11 +23,10 @@ import pytest
 
 import ldpstats as ldp
 from ldpstats.attacks.auditing import audit
-from ldpstats.consistency.calm import calm_views
 from ldpstats.datasets import network
 from ldpstats.errors import LdpstatsError
 from ldpstats.inference import AmongMany
-from ldpstats.io.repeated_tokens import RepeatedTokens
+from ldpstats.io.tokens import RepeatedTokens
 from ldpstats.mechanisms import REGISTRY, Mechanism, mechanism
 from ldpstats.mechanisms.grr import FakeResponse, fake_numerators
 from ldpstats.networks import fit_parameters
@@ -35,8 +34,7 @@ from ldpstats.networks.lopub import lopub
 from ldpstats.protocols.repeated_rows import Copy, RepeatedRows
 from ldpstats.protocols.rrba.stopping import convergence
 from ldpstats.saving import files as saving, registered
-from ldpstats.saving.envelope import sealed
-from ldpstats.saving.files import Saveable
+from ldpstats.saving.files import Saveable, sealed
 
 DOMAIN = ldp.Domain({"a": ["x", "y"], "b": ["p", "q", "r"], "c": [0, 1]})
 PEOPLE = np.array([300, 100, 50, 50, 80, 20, 100, 300, 10, 40, 60, 90])
@@ -105,7 +103,6 @@ EXAMPLES: dict[str, Callable[[], Any]] = {
     "BayesianNetwork": small_network,
     "Block": lambda: table().blocks[0],
     "Bounds": lambda: square().bounds(),
-    "CalmDesign": lambda: calm_views(DOMAIN, 10_000, 1.0, 2),
     "ChannelFit": lambda: table().channel_fit(),
     "Classifier": lambda: ldp.naive_bayes(tables(), "a"),
     "Client": lambda: ldp.rrba.Client(DOMAIN, {"a": "x", "b": "q", "c": 1}, 2.0),
@@ -238,7 +235,6 @@ def test_mechanisms_and_their_tallies_come_back(kind: type[Mechanism]):
         ("Association", {"n": -400, "simulated": -1}),
         ("Convergence", {"alpha": 5.0}),
         ("Plan", {"power": 80.0}),
-        ("CalmDesign", {"covered": 2.0}),
         ("LoPubModel", {"n": -1, "graph": {"list": []}}),
     ],
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from ldpstats import Domain, SampledGroups, Table
 from ldpstats.consistency.marginals import Marginal
+from ldpstats.consistency.reconstruction_methods import joint_blocks, most_likely_even
+from ldpstats.estimation.likelihood import Fitted
 
 Array = NDArray[np.float64]
 ABC = Domain({"a": ["x", "y"], "b": [1, 2, 3], "c": [False, True]})
@@ -62,3 +64,11 @@ def collected(epsilon: float = 3.0, n: int = 4000, seed: int = 1, **options: Any
     people = np.random.default_rng(seed).multinomial(n, some_joint(seed).ravel())
     protocol = SampledGroups(ABC, epsilon=epsilon, **{"mechanism": "grr", "k": 2, **options})
     return list(protocol.simulate(people, rng=seed))
+
+
+def most_likely_joint(tables: Iterable[Table], domain: Domain, target: Iterable[str]) -> Fitted:
+    """Return the frequencies of a target under which the reports of all tables are most likely."""
+    common, blocks = joint_blocks(tables, domain, wanted := tuple(target))
+    fitted = most_likely_even(blocks)
+    place = common.onto(domain.project(wanted).names)
+    return replace(fitted, frequencies=np.bincount(place, weights=fitted.frequencies).astype(float))

@@ -15,7 +15,7 @@ def certifications(makers: Mapping[str, Any], checks: Callable[[Any], Iterable[A
 
     A variant has the sampler of a mechanism that is certified in full: its laws are enumerated with every change.
     """
-    bulk = {"ldpstats.conformance.large", "ldpstats.conformance.sending"}
+    bulk = {"ldpstats.conformance.sampled"}
     return [
         pytest.param(
             make, check, id=f"{name}-{check.__name__}", marks=[pytest.mark.exhaustive] * (check.__module__ in bulk)

@@ -12,9 +12,8 @@ from ldpstats import LdpstatsError
 from ldpstats.estimation.blocks import Block
 from ldpstats.estimation.simplex import nearest_proper
 from ldpstats.noise import Tally
-from ldpstats.pictures.association_plot import AssociationPlot
 from ldpstats.pictures.intervals import Intervals
-from ldpstats.pictures.mosaic import Mosaic
+from ldpstats.pictures.mosaic import AssociationPlot, Mosaic
 
 DOMAIN = ldp.Domain({"sex": ["male", "female"], "car": ["yes", "no"], "size": ["small", "medium", "large"]})
 PEOPLE = np.array([400, 100, 300, 50, 200, 90, 250, 350, 300, 160, 120, 480]) * 4

@@ -19,9 +19,8 @@ from ldpstats.consistency.agreement import AgreeingFit, shared_quantities
 from ldpstats.consistency.marginals import marginals_of
 from ldpstats.consistency.maximum_entropy import fit_maximum_entropy
 from ldpstats.noise import Tally
-from ldpstats.tables.parts import Parts
-from ldpstats.tables.shared import REPORTS, SAMPLING
-from ldpstats.tables.stacked import Cluster, Contribution, Stacked
+from ldpstats.tables.respondents import Parts
+from ldpstats.tables.shared import REPORTS, SAMPLING, Cluster, Contribution, Stacked
 
 # so many respondents that neither n - 1 instead of n nor whole counts change the last digits that are looked at
 MANY = 10**14
@@ -125,7 +124,7 @@ def test_agreeing_tables_vary_as_enumeration_says(kind: str) -> None:
     for one, covariance in zip(marginals, fit.covariances(), strict=True):
         own = slice(start, start := start + one.estimate.size)
         assert covariance == pytest.approx(truth[own, own], rel=1e-8, abs=1e-12 * truth.max())
-    assert fit.bound == ""
+    assert fit.stacked.bound == ""
 
 
 @each_kind
@@ -143,7 +142,7 @@ def test_what_marginals_tell_of_a_model_varies_as_enumeration_says(kind: str) ->
         return known.inverse @ seen
 
     truth = spread_of(laws, n, means)
-    assert known.covariance == pytest.approx(truth, rel=1e-8, abs=1e-12 * truth.max())
+    assert known.covariance_of(np.eye(len(known.means))) == pytest.approx(truth, rel=1e-8, abs=1e-12 * truth.max())
     assert known.covariance_of(np.eye(len(truth))[:2]) == pytest.approx(truth[:2, :2], rel=1e-8)
 
 
@@ -239,7 +238,7 @@ def test_agreeing_tables_of_common_respondents_have_a_bound_that_holds() -> None
         own = slice(start, start := start + one.estimate.size)
         assert np.linalg.eigvalsh(covariance - true[own, own]).min() > -1e-3 * true[own, own].max()
         assert np.all(np.diagonal(covariance) < 4 * np.diagonal(true[own, own]))
-    assert fit.bound == SAMPLING
+    assert fit.stacked.bound == SAMPLING
 
 
 def test_blocks_that_share_reports_in_unknown_ways_count_as_dependent_as_can_be() -> None:

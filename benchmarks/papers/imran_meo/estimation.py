@@ -13,7 +13,7 @@ from itertools import product
 
 import numpy as np
 
-from ldpstats.inference.published.two_steps import proper_table
+from ldpstats.inference.published.imran_meo import proper_table
 from ldpstats.noise import MultinomialNoise, TruthOrFake
 from ldpstats.numbers.arrays import FloatArray
 from papers.exhibits import Effort, Exhibit, Measured

@@ -14,7 +14,7 @@ import pandas as pd
 from scipy.stats import binom
 
 from ldpstats.estimation.likelihood import krr_mle
-from ldpstats.estimation.postprocessing import POST_PROCESSING, NoiseVariance
+from ldpstats.estimation.methods import POST_PROCESSING, NoiseVariance
 from ldpstats.mechanisms import GRR, SUE, Mechanism
 from papers.formulas import Floats
 

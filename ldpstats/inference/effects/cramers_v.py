@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from typing import TypeAlias
 
 import numpy as np
 
@@ -14,13 +15,21 @@ from ldpstats.estimation import Estimate
 from ldpstats.inference.effects.effect_size import Effect
 from ldpstats.numbers.arrays import BoolArray, FloatArray, unweighted
 from ldpstats.tables import Table, checked_table
-from ldpstats.tables.residuals import covariance_of_interactions
-from ldpstats.tables.unbiased_cells import assuming, is_sparse, never_certain, steadied, unbiased_cells
+from ldpstats.tables.unbiased_cells import (
+    assuming,
+    covariance_of_interactions,
+    is_sparse,
+    never_certain,
+    steadied,
+    unbiased_cells,
+)
 
 _LARGE_NOISE = 0.3
 _ABSENT = 1e-3
 _TINY = 1e-12
 _CLEARLY, _HARDLY = 2.0, 0.1
+Kept: TypeAlias = tuple[BoolArray, BoolArray]
+"""Masks of the categories of rows and of columns that are kept."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
@@ -150,26 +159,23 @@ class AssociationMeasures:
         return self.added / (self.side - 1)
 
     @property
-    def drowned(self) -> BoolArray:
-        """Mask of tables in which noise alone would show a V of .3 or more."""
-        return self.noise >= _LARGE_NOISE**2
-
-    @property
-    def beyond(self) -> BoolArray:
-        """Mask of tables too far from any possible one."""
-        return self.uncorrected - self.noise > (1 + 2 * np.sqrt(self.noise)) ** 2
+    def problems(self) -> tuple[BoolArray, BoolArray]:
+        """Masks of tables in which noise alone would show a V of .3 or more, and of those too far from any possible."""
+        return self.noise >= _LARGE_NOISE**2, self.uncorrected - self.noise > (1 + 2 * np.sqrt(self.noise)) ** 2
 
     @property
     def estimable(self) -> BoolArray:
         """Mask of tables whose association is estimable."""
-        return self.possible & ~self.drowned & ~self.beyond
+        drowned, beyond = self.problems
+        return self.possible & ~drowned & ~beyond
 
     @property
     def why_not(self) -> str:
         """Why one table's association is not estimable; empty if it is."""
-        if self.drowned:
+        drowned, beyond = self.problems
+        if drowned:
             return f"with no association the uncorrected V would average {math.sqrt(self.noise):.2f}"
-        return "the estimated table is too far from any possible one" if self.beyond else ""
+        return "the estimated table is too far from any possible one" if beyond else ""
 
 
 @unweighted
@@ -267,11 +273,10 @@ def mutual_information(table: Table, alpha: float = 0.05) -> Effect:
     return Effect.of(table, name, estimate, inversion, pair.why_not, alpha, **more)
 
 
-def measured_categories(table: Table) -> tuple[BoolArray, BoolArray]:
+def measured_categories(table: Table) -> Kept:
     """Return which rows, and which columns, of a two-way table V is that of; none where it is not estimated."""
-    there = _measured_pair(table).there
     rows, columns = (np.zeros(size, dtype=bool) for size in two_way_shape(table))
-    return (rows, columns) if there is None else there.kept
+    return _measured_pair(table).kept or (rows, columns)
 
 
 def expected_association(
@@ -282,11 +287,11 @@ def expected_association(
     One measure has the covariance (cells, cells) that is estimated, `seen`, the other that of estimates, `moved`.
     """
     for errors in (0.0, _CLEARLY):
-        there = _KeptCategories.of(cells, seen, errors)
-        if min(there.shape) >= 2 and (not errors or cells[np.outer(*there.kept)].sum() >= 1 - _HARDLY):
-            found = there.association(cells, seen)
+        kept = _kept(cells, seen, errors)
+        if min(map(np.count_nonzero, kept)) >= 2 and (not errors or cells[np.outer(*kept)].sum() >= 1 - _HARDLY):
+            found = _measures_among(kept, cells, seen)
             if not found.why_not:
-                return found, there.association(cells, moved)
+                return found, _measures_among(kept, cells, moved)
     return None
 
 
@@ -313,7 +318,7 @@ class MeasuredPair:
     why_not: str
     found: AssociationMeasures | None = None
     missing: str = ""
-    there: _KeptCategories | None = None
+    kept: Kept | None = None
 
     @property
     def cramers_v(self) -> float:
@@ -330,63 +335,42 @@ class MeasuredPair:
 
     def sets(self, table: Table) -> tuple[AssociationMeasures, ...]:
         """Return the measures whose confidence sets an interval holds: two (see `steadied`) where a report is rare."""
-        if self.why_not or self.found is None or self.there is None:
+        if self.why_not or self.found is None or self.kept is None:
             return ()
         cells = unbiased_cells(table)
         if isinstance(cells, str) or not is_sparse(table):
             return (self.found,)
         moved = steadied(table, cells)
         both = (one.reshape(table.shape) for one in (cells.estimate, moved.estimate))
-        return tuple(self.there.association(one, moved.covariance) for one in both)
+        return tuple(_measures_among(self.kept, one, moved.covariance) for one in both)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _KeptCategories:
-    """Masks of the categories of a two-way table that are kept."""
+def _kept(cells: FloatArray, covariance: FloatArray, errors: float) -> Kept:
+    """Keep categories with a share more than so many standard errors above zero, given the others that are kept."""
+    axes = (np.ones(cells.shape[0], dtype=bool), np.ones(cells.shape[1], dtype=bool))
+    for _ in range(sum(cells.shape)):
+        chosen = np.outer(*axes)
+        below = []
+        for axis in (0, 1):
+            share = np.where(chosen, cells, 0).sum(axis=1 - axis)
+            needed = errors * _standard_errors(chosen, covariance, axis) if errors else 0.0
+            below.append(axes[axis] & (share <= np.maximum(needed, _TINY)))
+        if not any(one.any() for one in below):
+            break
+        axes = (axes[0] & ~below[0], axes[1] & ~below[1])
+    return axes
 
-    kept: tuple[BoolArray, BoolArray]
 
-    @classmethod
-    def of(cls, cells: FloatArray, covariance: FloatArray, errors: float) -> _KeptCategories:
-        """Keep categories with a share more than so many standard errors above zero, given the others that are kept."""
-        axes = (np.ones(cells.shape[0], dtype=bool), np.ones(cells.shape[1], dtype=bool))
-        for _ in range(sum(cells.shape)):
-            chosen = np.outer(*axes)
-            below = []
-            for axis in (0, 1):
-                share = np.where(chosen, cells, 0).sum(axis=1 - axis)
-                needed = errors * _standard_errors(chosen, covariance, axis) if errors else 0.0
-                below.append(axes[axis] & (share <= np.maximum(needed, _TINY)))
-            if not any(one.any() for one in below):
-                break
-            axes = (axes[0] & ~below[0], axes[1] & ~below[1])
-        return cls(axes)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of rows and of columns that are kept."""
-        rows, columns = self.kept
-        return int(rows.sum()), int(columns.sum())
-
-    def association(self, cells: FloatArray, covariance: FloatArray) -> AssociationMeasures:
-        """Return the association among what is kept, with shares rescaled to sum to one if anything is left out."""
-        chosen = np.outer(*self.kept)
-        if chosen.all():
-            return AssociationMeasures.of(cells, covariance)
-        part = cells[chosen]
-        total = part.sum()
-        spread = covariance[np.ix_(chosen.ravel(), chosen.ravel())]
-        spread /= total**2
-        return AssociationMeasures.of((part / total).reshape(self.shape), spread)
-
-    def missing(self, table: Table) -> str:
-        """Name the categories that are left out."""
-        named = [
-            (attribute, [str(table.domain.categories[attribute][place]) for place in np.flatnonzero(~kept)])
-            for attribute, kept in zip(table.attributes, self.kept, strict=True)
-        ]
-        missing = [f"{attribute} {one_line(categories)}" for attribute, categories in named if categories]
-        return " and ".join(missing)
+def _measures_among(kept: Kept, cells: FloatArray, covariance: FloatArray) -> AssociationMeasures:
+    """Return the association among what is kept, with shares rescaled to sum to one if anything is left out."""
+    chosen = np.outer(*kept)
+    if chosen.all():
+        return AssociationMeasures.of(cells, covariance)
+    part = cells[chosen]
+    total = part.sum()
+    spread = covariance[np.ix_(chosen.ravel(), chosen.ravel())]
+    spread /= total**2
+    return AssociationMeasures.of((part / total).reshape(kept[0].sum(), -1), spread)
 
 
 def _measured_pair(table: Table) -> MeasuredPair:
@@ -399,7 +383,8 @@ def _measured_pair(table: Table) -> MeasuredPair:
     if not first.why_not:
         return first
     second = _measured(table, cells, _CLEARLY)
-    if not second.why_not and _share_left_out(table, cells) <= _HARDLY:
+    shares = cells.estimate.reshape(table.shape)
+    if not second.why_not and 1 - shares[np.outer(*_kept(shares, cells.covariance, _CLEARLY))].sum() <= _HARDLY:
         return second
     rare = second.missing or first.missing
     advice = f"; hardly or not at all seen: {rare}; table.collapse({{...}}) puts categories together" if rare else ""
@@ -408,15 +393,20 @@ def _measured_pair(table: Table) -> MeasuredPair:
 
 def _measured(table: Table, cells: Estimate, errors: float) -> MeasuredPair:
     """Measure the association among the categories that are so many standard errors above zero."""
-    shape, covariance = table.shape, never_certain(table, cells)
-    there = _KeptCategories.of(cells.estimate.reshape(shape), covariance, errors)
-    missing = there.missing(table)
-    if min(there.shape) < 2:
-        few = table.attributes[int(np.argmin(there.shape))]
+    shares, covariance = cells.estimate.reshape(table.shape), never_certain(table, cells)
+    kept = _kept(shares, covariance, errors)
+    named = [
+        (attribute, [str(table.domain.categories[attribute][place]) for place in np.flatnonzero(~own)])
+        for attribute, own in zip(table.attributes, kept, strict=True)
+    ]
+    missing = " and ".join(f"{attribute} {one_line(categories)}" for attribute, categories in named if categories)
+    sizes = [int(own.sum()) for own in kept]
+    if min(sizes) < 2:
+        few = table.attributes[int(np.argmin(sizes))]
         why = f"fewer than two categories of {few} have an estimated share above zero"
-        return MeasuredPair(why, missing=missing, there=there)
-    found = there.association(cells.estimate.reshape(shape), covariance)
-    return MeasuredPair(found.why_not, found, missing, there)
+        return MeasuredPair(why, missing=missing, kept=kept)
+    found = _measures_among(kept, shares, covariance)
+    return MeasuredPair(found.why_not, found, missing, kept)
 
 
 def _standard_errors(chosen: BoolArray, covariance: FloatArray, axis: int) -> FloatArray:
@@ -424,12 +414,6 @@ def _standard_errors(chosen: BoolArray, covariance: FloatArray, axis: int) -> Fl
     lines = np.stack([(chosen & (place == category)).ravel() for category in range(chosen.shape[axis])])
     errors: FloatArray = np.sqrt(np.maximum(((lines @ covariance) * lines).sum(axis=1), 0))
     return errors
-
-
-def _share_left_out(table: Table, cells: Estimate) -> float:
-    shares = cells.estimate.reshape(table.shape)
-    kept = np.outer(*_KeptCategories.of(shares, cells.covariance, _CLEARLY).kept)
-    return float(1 - shares[kept].sum())
 
 
 def _stretch(length: FloatArray, slope: FloatArray, covariance: FloatArray, alone: FloatArray) -> FloatArray:

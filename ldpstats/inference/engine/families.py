@@ -12,8 +12,8 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 
 from ldpstats.errors import LdpstatsError
-from ldpstats.estimation.proportional_fitting import proportionally_fitted
-from ldpstats.inference.engine.null_model import SMALLEST, completed, on_simplex
+from ldpstats.estimation.simplex import proportionally_fitted
+from ldpstats.inference.engine.null_model import SMALLEST, on_simplex
 from ldpstats.noise import Information
 from ldpstats.numbers.arrays import FloatArray, integers_below, places_onto
 
@@ -68,14 +68,15 @@ class ProductOfConditionals:
 
     @cached_property
     def _tables(self) -> list[_Factor]:
-        return [_Factor(self.shape, children, parents) for children, parents in self.factors]
+        return [_factor(self.shape, children, parents) for children, parents in self.factors]
 
     def distributions(self, parameters: FloatArray) -> list[FloatArray]:
         """Return the factors: a row for every value of the parents, an entry for every value of the children."""
         ends = np.cumsum([factor.rows * (factor.entries - 1) for factor in self._tables])
         parts = np.split(parameters, ends[:-1], axis=-1)
         pairs = zip(parts, self._tables, strict=True)
-        return [completed(part.reshape(*part.shape[:-1], factor.rows, factor.entries - 1)) for part, factor in pairs]
+        free = (part.reshape(*part.shape[:-1], factor.rows, factor.entries - 1) for part, factor in pairs)
+        return [np.concatenate([entries, 1 - entries.sum(axis=-1, keepdims=True)], axis=-1) for entries in free]
 
     def frequencies(self, parameters: FloatArray) -> FloatArray:
         """Return the cell frequencies."""
@@ -193,36 +194,15 @@ def _dirichlet_near(
     return drawn, -np.log(drawn) @ concentration
 
 
-@dataclass(frozen=True)
 class _Factor:
     """A conditional distribution within a table: a row for every value of its parents, an entry for its children's."""
 
-    shape: tuple[int, ...]
-    children: Axes
-    parents: Axes
-
-    @property
-    def axes(self) -> Axes:
-        """Axes of the parents, then those of the children."""
-        return (*self.parents, *self.children)
-
-    @cached_property
-    def _order(self) -> list[int]:
-        return sorted(range(len(self.axes)), key=self.axes.__getitem__)
-
-    @cached_property
-    def _lengths(self) -> list[int]:
-        return [size if axis in self.axes else 1 for axis, size in enumerate(self.shape)]
-
-    @cached_property
-    def rows(self) -> int:
-        """The number of values of the parents."""
-        return prod(self.shape[axis] for axis in self.parents)
-
-    @cached_property
-    def entries(self) -> int:
-        """The number of values of the children."""
-        return prod(self.shape[axis] for axis in self.children)
+    def __init__(self, shape: tuple[int, ...], children: Axes, parents: Axes) -> None:
+        self.shape, self.children, self.parents = shape, children, parents
+        self.axes = (*parents, *children)
+        self.rows, self.entries = (prod(shape[axis] for axis in axes) for axes in (parents, children))
+        self._order = sorted(range(len(self.axes)), key=self.axes.__getitem__)
+        self._lengths = [size if axis in self.axes else 1 for axis, size in enumerate(shape)]
 
     @cached_property
     def moves(self) -> FloatArray:
@@ -277,6 +257,10 @@ class _Factor:
         right = other.contrasts(matrix.reshape(*matrix.shape[:-1], other.rows, other.entries))
         turned = np.swapaxes(right, -1, -2)
         return np.swapaxes(self.contrasts(turned.reshape(*turned.shape[:-1], self.rows, self.entries)), -1, -2)
+
+
+# one for all models that have it: products of its moves with others' are kept
+_factor = lru_cache(maxsize=256)(_Factor)
 
 
 @lru_cache(maxsize=256)

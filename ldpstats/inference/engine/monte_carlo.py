@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ldpstats.inference.engine.block_evidence import BlockEvidence
-from ldpstats.inference.engine.evidence import Evidence
+from ldpstats.inference.engine.evidence import BlockEvidence, Evidence
+from ldpstats.inference.engine.null_model import Drawn
 from ldpstats.inference.engine.statistics import Statistic
 from ldpstats.numbers.arrays import BoolArray, FloatArray, at_least, significance
 from ldpstats.numbers.randomness import Rng, generator
@@ -41,8 +41,7 @@ _FEW = 10
 _NOTHING = 1e-8
 
 
-# tables, the frequencies that each was drawn at, and from what on its statistic is said to reach the observed one
-_Stack: TypeAlias = tuple[Evidence, FloatArray, FloatArray]
+_Stack: TypeAlias = tuple[Evidence, Drawn]
 
 
 def _ranked(statistic: Statistic, stack: _Stack) -> FloatArray:
@@ -217,8 +216,7 @@ def drawn_pvalues(
     most, alone = min(_TABLES_AT_ONCE, max(_CELLS_AT_ONCE // possible.shape[-1], 1)), len(requests) == 1
     at_once = _BATCHES_AT_ONCE if is_spread() and requests[0].enough is None and requests[0].seed is not None else 1
     numbers, sizes = [generator(one.rng) for one in requests], [one.sizes(most) for one in requests]
-    seen, near, least = _stacked(list(enumerate(parts)), possible, np.zeros(len(parts)))
-    observed = statistic(seen, near, least).statistic
+    observed = _ranked(statistic, _stacked(list(enumerate(parts)), possible, np.zeros(len(parts))))
     reached = [np.zeros(0, dtype=np.bool_) for _ in requests]
     found, left = dict[int, float](), list(range(len(requests)))
     with progress(None, "Monte Carlo", requests[0].most if alone else None, "table") as bar:
@@ -254,9 +252,9 @@ def _stacked(tables: Sequence[tuple[int, Evidence]], possible: FloatArray, least
     """Return tables as one stack, with the frequencies that each was drawn at and what counts as reached."""
     if len(tables) == 1:
         place = tables[0][0]
-        return tables[0][1], possible[place], least[place : place + 1]
+        return tables[0][1], Drawn(possible[place], least[place : place + 1])
     places = np.repeat([place for place, _ in tables], [len(one) for _, one in tables])
-    return BlockEvidence.side_by_side([one for _, one in tables]), possible[places], least[places]
+    return BlockEvidence.side_by_side([one for _, one in tables]), Drawn(possible[places], least[places])
 
 
 @dataclass(frozen=True, slots=True)

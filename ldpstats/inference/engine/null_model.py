@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import ClassVar, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,40 +17,27 @@ from ldpstats.numbers.arrays import BoolArray, FloatArray, as_array
 Solver: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
 """Solves an information for scores; `shortest` where the evidence leaves parameters open."""
 
+# fits stop before a step that would change twice the log-likelihood by less than the first, and after so many steps
+_PRECISE = 1e-14, 50
+# Ranks Monte Carlo tables nearly as a precise fit does: p-values move by less than .006 (2-by-2, 4-by-4, 2-by-2-by-2).
+_RANKING_STEPS = 3
+# statistics that are clear count in ranked tables as at most so many times what they are at the start
+_OF_START = 1.5
 _MAX_HALVINGS = 30
 _DRAWS = 128
 _ROUNDING = 1e-9
 SMALLEST = 1e-12
 
 
-@dataclass(frozen=True, slots=True)
-class StoppingRule:
-    """When fits stop: before a step that would change twice the log-likelihood by less than `tolerance`.
+class Drawn(NamedTuple):
+    """At which frequencies tables were drawn in Monte Carlo, each or all, and from what on their statistics count.
 
-    They take `steps` at most; without a tolerance all do, so that every table is measured by the same function.
+    They are ranked by the same function of each: what a few steps of a fit give. Statistics that stay below `least`
+    need not be known further.
     """
 
-    tolerance: float
-    steps: int
-
-
-PRECISE = StoppingRule(1e-14, 50)
-# Ranks Monte Carlo tables nearly as a precise fit does: p-values move by less than .006 (2-by-2, 4-by-4, 2-by-2-by-2).
-RANKING = StoppingRule(0.0, 3)
-# beyond `Bound.clear` the statistics of ranked tables count as at most so many times what they are at the start
-_OF_START = 1.5
-
-
-class Bound(NamedTuple):
-    """What ends the fits of ranked tables early.
-
-    Beyond `clear`, a statistic that few tables of a true hypothesis reach, it counts as at most 1.5 times what it is at
-    the start, in every table. So one that stays below its `least` even so needs no step; and where the observed one is
-    not clear, nothing changes.
-    """
-
+    near: FloatArray
     least: FloatArray
-    clear: float
 
 
 class NullModel(Protocol):
@@ -124,16 +111,6 @@ class NullModel(Protocol):
         """
 
 
-@runtime_checkable
-class StructuredTangents(Protocol):
-    """A null model that needs no matrix of cells by parameters to look along its tangents."""
-
-    def along_tangents(
-        self, parameters: FloatArray, score: FloatArray, information: Information
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return Jᵀ score and Jᵀ information J."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class NullScore:
     """Score and information of the cells at some parameters, the scoring step from there, and what it would gain."""
@@ -169,8 +146,10 @@ def along_tangents(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the score and the information along the tangents: by structure, or densely where either has none."""
     columns = 0 if information.left is None else information.left.shape[-1]
-    if 2 * columns <= score.shape[-1] and isinstance(model, StructuredTangents):
-        return model.along_tangents(parameters, score, information)
+    structured = getattr(model, "along_tangents", None)
+    if 2 * columns <= score.shape[-1] and structured:
+        found: tuple[FloatArray, FloatArray] = structured(parameters, score, information)
+        return found
     jacobian = model.jacobian(parameters)
     return (score[..., None, :] @ jacobian)[..., 0, :], information.between(jacobian)
 
@@ -182,39 +161,59 @@ def remaining(at: NullScore) -> FloatArray:
     return np.clip(at.gain, 0, at.information.contrast_norm(at.score))
 
 
-def fit_null(
-    model: NullModel,
-    evidence: Evidence,
-    start: FloatArray,
-    stop: StoppingRule,
-    measure: Callable[[NullScore], FloatArray] = remaining,
-    solve: Solver = solve_or_shortest,
-    bound: Bound | None = None,
-) -> NullFit:
-    """Fit a null model to every table by Fisher scoring, from parameters that give a proper law, and measure it there.
+class NullFitter:
+    """Fits null models by Fisher scoring, from near each table's unbiased estimate; where there is none, all from one.
 
     Estimated frequencies may leave [0, 1] as long as every report keeps a positive probability: that keeps the score
     statistic free of boundary effects. A single start for all tables makes the first step very cheap.
     """
-    tables = len(evidence)
-    parameters = np.tile(start, (tables, 1)) if len(start) == 1 else start.copy()
-    statistic, converged = np.empty(tables), np.zeros(tables, dtype=np.bool_)
-    at, active, part = null_score(model, evidence, start, solve), np.arange(tables), evidence
-    if bound is not None:
-        statistic[:] = np.maximum(_OF_START * measure(at), bound.clear)
-        converged = statistic < bound.least
-    for taken in range(stop.steps + 1):
-        if stop.tolerance or taken == stop.steps:
-            statistic[active] = measure(at) if bound is None else np.minimum(measure(at), statistic[active])
-            # of a large statistic no more digits are known
-            converged[active] = np.abs(at.gain) < stop.tolerance * np.maximum(statistic[active], 1)
-        step, going = at.step[~converged[active]], active[~converged[active]]
-        if not going.size or taken == stop.steps:
-            break
-        part, active = evidence if going.size == tables else evidence.subset(going), going
-        parameters[active] += _safe(model, part, parameters[active], step)
-        at = null_score(model, part, parameters[active], solve)
-    return NullFit(parameters, model.frequencies(parameters), statistic, converged)
+
+    def __init__(self, evidence: Evidence, cells: int) -> None:
+        self._uniform = np.full(cells, 1 / cells)
+        self._estimated = evidence.estimator()
+        # where contrasts are open, so may be some of a model's parameters
+        self.solve = solve_or_shortest if self._estimated else shortest
+
+    def start(self, model: NullModel, evidence: Evidence, drawn: Drawn | None = None) -> FloatArray:
+        """Return proper parameters of a model, near each table's estimate if it has one."""
+        cells = np.atleast_2d(self._uniform if drawn is None else drawn.near)
+        return model.nearest(cells if self._estimated is None else self._estimated(evidence))
+
+    def __call__(
+        self,
+        model: NullModel,
+        evidence: Evidence,
+        drawn: Drawn | None = None,
+        measure: Callable[[NullScore], FloatArray] = remaining,
+        clear: float | None = None,
+    ) -> NullFit:
+        """Fit a model to every table, and measure it there.
+
+        Tables that were `drawn` all take the same few steps. Beyond `clear`, a statistic that few tables of a true
+        hypothesis reach, it counts as at most 1.5 times what it is at the start, in every table. So one that stays
+        below its `least` even so needs no step; and where the observed one is not clear, nothing changes.
+        """
+        tables, start = len(evidence), self.start(model, evidence, drawn)
+        tolerance, steps = _PRECISE if drawn is None else (0.0, _RANKING_STEPS)
+        parameters = np.tile(start, (tables, 1)) if len(start) == 1 else start.copy()
+        most, converged = np.full(tables, np.inf), np.zeros(tables, dtype=np.bool_)
+        at, active, part = null_score(model, evidence, start, self.solve), np.arange(tables), evidence
+        if drawn is not None and clear is not None:
+            most[:] = np.maximum(_OF_START * measure(at), clear)
+            converged = most < drawn.least
+        statistic = most.copy()
+        for taken in range(steps + 1):
+            if tolerance or taken == steps:
+                statistic[active] = np.minimum(measure(at), most[active])
+                # of a large statistic no more digits are known
+                converged[active] = np.abs(at.gain) < tolerance * np.maximum(statistic[active], 1)
+            step, going = at.step[~converged[active]], active[~converged[active]]
+            if not going.size or taken == steps:
+                break
+            part, active = evidence if going.size == tables else evidence.subset(going), going
+            parameters[active] += _safe(model, part, parameters[active], step)
+            at = null_score(model, part, parameters[active], self.solve)
+        return NullFit(parameters, model.frequencies(parameters), statistic, converged)
 
 
 def curvature_loss(model: NullModel, evidence: Evidence, null: FloatArray) -> FloatArray:
@@ -249,11 +248,6 @@ def _safe(model: NullModel, evidence: Evidence, parameters: FloatArray, step: Fl
         step[outside] /= 2
     step[outside] = 0
     return step
-
-
-def completed(entries: FloatArray) -> FloatArray:
-    """Append the last entry of distributions, which sum to one."""
-    return np.concatenate([entries, 1 - entries.sum(axis=-1, keepdims=True)], axis=-1)
 
 
 def irregular(cells: int) -> FloatArray:

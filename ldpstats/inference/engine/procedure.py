@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -11,18 +12,24 @@ from numpy.typing import NDArray
 
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.estimation import refuse_empty
-from ldpstats.inference.engine.averaged import averaged
-from ldpstats.inference.engine.block_evidence import BlockEvidence
-from ldpstats.inference.engine.estimate_evidence import EstimateEvidence
-from ldpstats.inference.engine.evidence import Evidence
+from ldpstats.inference.engine.evidence import BlockEvidence, CellEvidence, EstimateEvidence, Evidence
+from ldpstats.inference.engine.families import ProductOfConditionals
 from ldpstats.inference.engine.monte_carlo import ALONE, AmongMany, MonteCarlo, automatic, drawn_pvalues
-from ldpstats.inference.engine.null_model import NullFit, NullModel, curvature_loss
-from ldpstats.inference.engine.scope import refuse_untold
+from ldpstats.inference.engine.null_model import NullFit, NullModel, curvature_loss, null_score
 from ldpstats.inference.engine.statistics import LikelihoodRatio, ScoreStatistic, Statistic, WaldStatistic
+from ldpstats.noise import shortest, solve_or_shortest
 from ldpstats.numbers.arrays import FloatArray
-from ldpstats.tables import Table
+from ldpstats.tables import Reconstructed, Table
 from ldpstats.tables.shared import source_of
 
+Attributes = tuple[str, ...]
+_DRAWS = 1000
+# of the covariance: wider than what the reports say, so that no draw weighs much
+_WIDER = 2.0
+_FEWEST_DRAWS = 20
+_WIDE = 24
+# cells of all draws that are measured at once
+_AT_ONCE = 1 << 19
 Method: TypeAlias = Literal["auto", "score", "gls", "lr", "wald"]
 PValue: TypeAlias = Literal["auto", "asymptotic"] | MonteCarlo | AmongMany
 
@@ -72,33 +79,27 @@ class Outcome:
     seed: int | None = None
 
 
-def evidence_of(table: Table) -> Evidence:
+def evidence_of(table: Table, possible: NDArray[np.intp] | None = None) -> CellEvidence:
     """Return what the reports tell about a table: its blocks, or the sums that were estimated of others.
 
     Of a reconstructed table that is what was asked, and nothing of what was assumed to fill in the rest; of a
     consistent one, its own reports: their law under the hypothesis is known, that of the fit only at its estimate.
+    `possible` are the cells that can have respondents, if not all can.
     """
     refuse_empty(table.n, f"the table of {' and '.join(table.attributes)}")
     reported = source_of(table) or table
     blocks = [block for block in reported.blocks if block.n > 0]
-    return BlockEvidence.observed(blocks) if blocks else EstimateEvidence.of(table.measured)
+    return BlockEvidence.observed(blocks, possible) if blocks else EstimateEvidence.of(table.measured, possible)
 
 
 def null_model_outcome(
     table: Table, model: NullModel, method: Method, pvalue: PValue, possible: NDArray[np.intp] | None
 ) -> Outcome:
     """Test a null model against everything else, by the statistic of this name."""
-    evidence = evidence_of(table).among(possible)
+    evidence = evidence_of(table, possible)
     chosen, words = chosen_method(method, evidence)
     cells = table.domain.size() if possible is None else possible.size
-    return outcome_of(table, STATISTICS[chosen](model, evidence, cells), model, evidence, words, pvalue)
-
-
-def outcome_of(
-    table: Table, statistic: Statistic, model: NullModel, evidence: Evidence, words: str, pvalue: PValue
-) -> Outcome:
-    """Measure the evidence by a statistic, and find its p-value under the hypothesis."""
-    return outcomes_of([table], statistic, model, [evidence], words, pvalue)[0]
+    return outcomes_of([table], STATISTICS[chosen](model, evidence, cells), model, [evidence], words, pvalue)[0]
 
 
 def outcomes_of(
@@ -109,7 +110,7 @@ def outcomes_of(
     words: str,
     pvalue: PValue,
 ) -> list[Outcome]:
-    """Test several tables, all of them `alike`, at once, each as `outcome_of` does."""
+    """Test several tables, all of them `alike`, at once, each by the same statistic."""
     refuse_untold(tables[0], statistic.df)
     evidence = parts[0] if len(parts) == 1 else BlockEvidence.side_by_side(parts)
     fit = statistic(evidence)
@@ -118,12 +119,14 @@ def outcomes_of(
     for table, null, least in zip(tables, fit.frequencies, rarest, strict=True):
         if least < _NEVER and members.shape[-1]:
             _refuse_unseen_categories(table, evidence.whole(null))
+    if not (pvalue in ("auto", "asymptotic") or isinstance(pvalue, MonteCarlo | AmongMany)):
+        raise LdpstatsError(f"pvalue = {pvalue!r}", "'auto', 'asymptotic', a MonteCarlo or AmongMany tests")
     checks = [ApproximationCheck()] * len(parts)
     if pvalue == "auto" or isinstance(pvalue, AmongMany):
         checks = approximations_checked(model, evidence, fit, rarest, statistic)
     family, cells = pvalue if isinstance(pvalue, AmongMany) else ALONE, fit.frequencies.shape[-1]
     requests = [
-        automatic(part, cells, family) if check.draw else _asked_monte_carlo(pvalue)
+        automatic(part, cells, family) if check.draw else pvalue.seeded() if isinstance(pvalue, MonteCarlo) else None
         for part, check in zip(parts, checks, strict=True)
     ]
     asked = {place: request for place, request in enumerate(requests) if request}
@@ -152,7 +155,7 @@ def outcomes_of(
     return outcomes
 
 
-def noncentrality_of(frequencies: FloatArray, model: NullModel, evidence: Evidence) -> tuple[float, int]:
+def noncentrality_of(frequencies: FloatArray, model: NullModel, evidence: CellEvidence) -> tuple[float, int]:
     """Return the noncentrality and the degrees of freedom of a test, if the cells have these frequencies.
 
     It is the statistic of what is expected, without chance ("exemplary data", O'Brien 1986; Self, Mauritsen & Ohara
@@ -215,14 +218,6 @@ def _refuse_unseen_categories(table: Table, null: FloatArray) -> None:
         )
 
 
-def _asked_monte_carlo(pvalue: PValue) -> MonteCarlo | None:
-    if isinstance(pvalue, MonteCarlo):
-        return pvalue.seeded()
-    if pvalue not in ("auto", "asymptotic") and not isinstance(pvalue, AmongMany):
-        raise LdpstatsError(f"pvalue = {pvalue!r}", "'auto', 'asymptotic', a MonteCarlo or AmongMany tests")
-    return None
-
-
 @dataclass(frozen=True, slots=True)
 class ApproximationCheck:
     """Why the χ² of a fit is in doubt, and what is done: draw tables, or take the score somewhere else, in words."""
@@ -237,8 +232,16 @@ def approximations_checked(
     model: NullModel, evidence: Evidence, fit: NullFit, rarest: FloatArray, statistic: Statistic
 ) -> list[ApproximationCheck]:
     """Say of every table why the χ² of its fit is in doubt, if it is, and what to do where something is better."""
-    form = averaged(statistic, model)
-    bent = rarest >= (_SMALL_COUNT if form is None else _SMALL_COUNT_IN_NOISE)
+    # the score itself, not the likelihood ratio that is made of it
+    scored = (
+        (statistic, model)
+        if isinstance(statistic, ScoreStatistic)
+        and not isinstance(statistic, LikelihoodRatio)
+        and isinstance(model, ProductOfConditionals)
+        else None
+    )
+    wide = scored and len(scored[1].shape) == 2 and min(scored[1].shape) > _WIDE
+    bent = rarest >= (_SMALL_COUNT_IN_NOISE if scored else _SMALL_COUNT)
     bent &= fit.converged | (not model.bounded)
     among, share = np.flatnonzero(bent), np.zeros(rarest.size)
     if among.size:
@@ -246,19 +249,119 @@ def approximations_checked(
     found = []
     for place, null in enumerate(fit.frequencies):
         part = evidence.subset(np.array([place]))
-        average = form(part, null) if form is not None and share[place] > _TOO_CURVED else None
+        average = averaged_score(*scored, part, null) if scored and share[place] > _TOO_CURVED else None
         near_enough = bent[place] and share[place] <= _CURVED and rarest[place] >= _SMALL_COUNT
         if average is not None:
             found.append(ApproximationCheck(_AVERAGED, score=average, at=_POSSIBLE))
-        elif form is not None and form.is_wide and near_enough and not fit.converged[place]:
-            found.append(ApproximationCheck(_BOUNDARY, score=form.at_nearest(part), at=_NEAREST))
+        elif scored and wide and near_enough and not fit.converged[place]:
+            found.append(ApproximationCheck(_BOUNDARY, score=nearest_score(*scored, part), at=_NEAREST))
         elif not fit.converged[place] and (bent[place] or model.bounded):
             found.append(ApproximationCheck(_BOUNDARY, draw=True))
         elif rarest[place] < _SMALL_COUNT:
             few = f", because the least count is worth only {rarest[place]:.1f} expected reports"
             found.append(ApproximationCheck(few, draw=True))
-        elif share[place] > _TOO_CURVED:
-            found.append(ApproximationCheck(_CONSERVATIVE))
+        elif share[place] > _CURVED:
+            too_much = share[place] > _TOO_CURVED
+            found.append(ApproximationCheck(_CONSERVATIVE if too_much else _SOMEWHAT, draw=not too_much))
         else:
-            found.append(ApproximationCheck(_SOMEWHAT, draw=True) if share[place] > _CURVED else ApproximationCheck())
+            found.append(ApproximationCheck())
     return found
+
+
+def averaged_score(
+    statistic: ScoreStatistic, model: ProductOfConditionals, evidence: Evidence, fitted: FloatArray
+) -> float | None:
+    """Return the mean of Neyman's C(α) statistic over the posterior distribution of the null's parameters.
+
+    At any parameters of the null, uᵀ J⁻ u − (Kᵀu)ᵀ (KᵀJK)⁻ (Kᵀu) leaves out what their tangents explain (Neyman 1959);
+    at the true ones it is χ², however wide the noise. Where noise is wider than the simplex, a free fit of the null
+    follows it and explains more than its tangents would; proper distributions that the reports leave possible hardly
+    can. The statistic is averaged over these, as discrepancies are in Gelman, Meng & Stern (1996), with Jeffreys' prior
+    Dirichlet(½) for every row of every factor and the estimate's normal density with the covariance at each. Draws are
+    Dirichlet near the fit, with a fixed seed, and weighted. How near χ² the mean is was measured, not proven
+    (benchmarks/inference.py, "the conservative corner"). It is None where reports tell the parameters, so that draws
+    are worth less than 20.
+    """
+    solve = statistic.fit.solve
+    centre = model.nearest(fitted)
+    _, information = evidence.score(model.frequencies(centre)[None, :])
+    own = information.between(model.jacobian(centre))[0]
+    if solve is shortest:
+        # of what the evidence leaves open is known that frequencies are between zero and one
+        own = own + np.eye(centre.size)
+    covariance = _WIDER * solve_or_shortest(own, np.eye(centre.size))
+    draws, weights = model.scattered(fitted, covariance, _DRAWS, np.random.default_rng(0))
+    measured = []
+    for some in np.array_split(draws, -(-len(draws) * fitted.size // _AT_ONCE)):
+        at = null_score(model, evidence, some, solve)
+        distance = statistic.total(at.score, at.information)
+        measured.append([np.maximum(distance - at.gain, 0), statistic.volume(at.information) - distance])
+    beyond, density = np.concatenate(measured, axis=1)
+    logarithms = weights + density / 2
+    shares = np.exp(logarithms - logarithms.max())
+    shares = shares / shares.sum()
+    return None if _FEWEST_DRAWS * (shares @ shares) > 1 else float(shares @ beyond)
+
+
+def nearest_score(statistic: ScoreStatistic, model: ProductOfConditionals, evidence: Evidence) -> float:
+    """Return the statistic of one table at the proper parameters that are nearest to its estimate.
+
+    In wide tables it is χ² where a fit does not converge, at .03 to .06 of a nominal .05 (measured); but in long
+    ones, as of 3 by 300, hardly ever significant: there, and in small ones, tables are drawn.
+    """
+    at = null_score(model, evidence, statistic.fit.start(model, evidence), statistic.fit.solve)
+    return float(np.maximum(statistic.total(at.score, at.information) - at.gain, 0)[0])
+
+
+def asked_together(table: Table) -> list[Attributes]:
+    """Return the largest sets of a table's attributes that some reports are about together."""
+    provenance, names = table.provenance, table.attributes
+    if not isinstance(provenance, Reconstructed):
+        return [names]
+    # answers of one respondent that were counted together are about all their attributes
+    groups = [*provenance.groups, *(block.question.about for block in table.blocks)]
+    within = dict.fromkeys(tuple(name for name in names if name in group) for group in groups)
+    return [one for one in within if one and not any(set(one) < set(other) for other in within)]
+
+
+def never_together(table: Table) -> list[Attributes]:
+    """Return the smallest sets of a table's attributes that nobody was asked about together."""
+    asked, names = asked_together(table), table.attributes
+    apart = (
+        [chosen for chosen in combinations(names, size) if not any(set(chosen) <= set(group) for group in asked)]
+        for size in range(2, len(names) + 1)
+    )
+    return next((found for found in apart if found), [])
+
+
+def scope_in_words(table: Table) -> str:
+    """Say what a test is about where not all attributes of its table were asked about together; empty if all were."""
+    if not never_together(table):
+        return ""
+    asked = " and ".join(f"({', '.join(group)})" for group in asked_together(table))
+    return f"Of these attributes, only {asked} were asked about together: the test is of what they tell, no more."
+
+
+def refuse_untold(table: Table, df: int) -> None:
+    """Refuse a hypothesis without degrees of freedom: what a table shows of it is the work of an assumption."""
+    if df > 0:
+        return
+    apart = never_together(table)
+    if not apart:
+        raise NotIdentifiedError(
+            "reports that tell nothing about the hypothesis",
+            "reports that identify more contrasts than the hypothesis leaves free",
+            "Ask for the cells themselves, or for functions of them that the hypothesis is about.",
+        )
+    nobody = ", nor about ".join(f"{listing(names)} together" for names in apart)
+    raise NotIdentifiedError(
+        f"a hypothesis that the reports tell nothing about: nobody was asked about {nobody}; what the table shows of "
+        "that follows from an assumption",
+        "a hypothesis about what was asked together",
+        f"Ask the group {apart[0]!r}; bounds() of the table says what is known without an assumption.",
+    )
+
+
+def listing(names: Sequence[str]) -> str:
+    """Join names by commas and "and"."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -2,31 +2,110 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Protocol
 
 import numpy as np
 
-from ldpstats.inference.engine.block_evidence import PooledEstimate
-from ldpstats.inference.engine.boundary import likeliest, likeliest_nested
-from ldpstats.inference.engine.evidence import Evidence, identified_contrasts
+from ldpstats.errors import LdpstatsError
+from ldpstats.estimation import most_likely
+from ldpstats.estimation.likelihood import HierarchicalEM, seen_in_blocks
+from ldpstats.inference.engine.evidence import BlockEvidence, Evidence, PooledEstimate, identified_contrasts
 from ldpstats.inference.engine.families import LinearSubspace, LogLinear
 from ldpstats.inference.engine.null_model import (
-    PRECISE,
-    RANKING,
-    Bound,
+    Drawn,
     NullFit,
+    NullFitter,
     NullModel,
     NullScore,
     along_tangents,
-    fit_null,
     irregular,
-    remaining,
+    on_simplex,
 )
 from ldpstats.noise import Information, shortest, solve_or_shortest
-from ldpstats.numbers.arrays import FloatArray
+from ldpstats.numbers.arrays import FloatArray, places_onto
+
+_ITERATIONS = 20_000
+# the χ² distances of steps at which climbs end: to see which are the highest, and of these
+_ROUGH, _PRECISE, _FINALISTS = 1e-6, 1e-14, 3
+_DECREASE = 1e-6
+_MOST_CORNERS = 64
+_TOWARDS_CORNER = 0.9
+
+
+def likeliest(model: NullModel, evidence: Evidence, fit: NullFit, within: FloatArray | None = None) -> NullFit:
+    """Replace fits that did not converge by the frequencies of highest likelihood, found by EM.
+
+    They still do not count as converged: at a boundary likelihood ratios are not χ². Models without a boundary keep
+    their fits: what these left is allowed for. `within`, a smaller model's fit, bounds the likelihood below.
+    """
+    lost = np.flatnonzero(~fit.converged)
+    if not model.bounded or not lost.size:
+        return fit
+    if not isinstance(model, LogLinear) or model.covariate is not None or not isinstance(evidence, BlockEvidence):
+        raise _not_found("it ran to a boundary")
+    frequencies, statistic = fit.frequencies.copy(), fit.statistic.copy()
+    for table in lost:
+        known = [fit.frequencies[table], *([] if within is None else [within[table]])]
+        frequencies[table] = _highest(model, evidence.subset(np.array([table])), known)
+        statistic[table] = 0  # nothing is left to explain
+    return replace(fit, parameters=model.nearest(frequencies), frequencies=frequencies, statistic=statistic)
+
+
+def likeliest_nested(
+    smaller: NullModel, larger: NullModel, evidence: Evidence, small: NullFit, large: NullFit
+) -> tuple[NullFit, NullFit]:
+    """Climb by EM where fits of nested models did not converge, or the larger one fell short of the smaller one."""
+    if isinstance(smaller, LogLinear):
+        gained = evidence.log_likelihood(large.frequencies) - evidence.log_likelihood(small.frequencies)
+        both = small.converged & large.converged & (gained > -_DECREASE)
+        small, large = replace(small, converged=both), replace(large, converged=both)
+    small = likeliest(smaller, evidence, small)
+    return small, likeliest(larger, evidence, large, within=small.frequencies)
+
+
+def _highest(model: LogLinear, evidence: BlockEvidence, known: list[FloatArray]) -> FloatArray:
+    """Climb from several starts, and return the frequencies of the highest likelihood reached."""
+    blocks = [
+        replace(block, tally=replace(block.tally, counts=counts[0]))
+        for block, counts in zip(evidence.blocks, evidence.counts, strict=True)
+    ]
+    cells = blocks[0].question.cells
+    places = np.arange(cells) if model.possible is None else np.array(model.possible)
+    partitions = [places_onto(model.shape, axes)[places] for axes in model.generators]
+    em = HierarchicalEM(seen_in_blocks(blocks), partitions, places, cells)
+    evidence.log_likelihood(known[0][None, :])  # reports that are impossible without the zeros are refused
+    free = on_simplex(most_likely(blocks).frequencies[places])
+    starts = [*known, *(model.frequencies(model.nearest(near)) for near in _spread_out(free))]
+    climbs = sorted((em.climbed(start, _ITERATIONS, _ROUGH)[0] for start in starts), key=em.log_likelihood)
+    best = np.stack(climbs[-_FINALISTS:])
+    # a leap may have taken a cell near nothing that belongs elsewhere
+    revived = model.frequencies(model.nearest(0.99 * best + 0.01 / free.size))
+    ends = [em.climbed(climb, _ITERATIONS, _PRECISE) for climb in (*best, *revived)]
+    found, ended = max(ends, key=lambda end: em.log_likelihood(end[0]))
+    if not ended:
+        raise _not_found(f"{_ITERATIONS:,} steps of EM did not end")
+    return found
+
+
+def _spread_out(free: FloatArray) -> Iterator[FloatArray]:
+    """Yield tables between the likeliest one and even frequencies, and near the corners of its frequent cells."""
+    even = np.full(free.size, 1 / free.size)
+    for share in (1.0, 0.9, 0.5, 0.0):
+        yield share * free + (1 - share) * even
+    for corner in np.argsort(-free, kind="stable")[:_MOST_CORNERS]:
+        yield _TOWARDS_CORNER * np.eye(free.size)[corner] + (1 - _TOWARDS_CORNER) * even
+
+
+def _not_found(why: str) -> LdpstatsError:
+    return LdpstatsError(
+        f"a likelihood ratio of a fit that did not converge: {why}",
+        "fits that converge, or log-linear models of generators alone, whose boundary is known",
+        'method="score" allows for what the fit left, with a p-value from drawn tables.',
+    )
+
 
 # the p-value by χ² from which on drawn tables are fitted no further than needed
 _CLEAR = 0.02
@@ -39,39 +118,8 @@ class Statistic(Protocol):
     def df(self) -> int:
         """Degrees of freedom; zero if the evidence tells nothing about the hypothesis."""
 
-    def __call__(self, evidence: Evidence, near: FloatArray | None = None, least: FloatArray | None = None) -> NullFit:
-        """Fit the hypothesis to every table and return the statistics with the fits.
-
-        `near` are frequencies that tables are draws of, as in Monte Carlo, of each or of all: every fit then takes the
-        same few steps, enough for ranking them. What stays below `least` need not be known further.
-        """
-
-
-class NullFitter:
-    """Fits null models from near each table's unbiased estimate; where there is none, all from one start."""
-
-    def __init__(self, evidence: Evidence, cells: int) -> None:
-        self._uniform = np.full(cells, 1 / cells)
-        self._estimated = evidence.estimator()
-        # where contrasts are open, so may be some of a model's parameters
-        self.solve = solve_or_shortest if self._estimated else shortest
-
-    def __call__(
-        self,
-        model: NullModel,
-        evidence: Evidence,
-        near: FloatArray | None = None,
-        measure: Callable[[NullScore], FloatArray] = remaining,
-        bound: Bound | None = None,
-    ) -> NullFit:
-        """Fit a model precisely, or if the tables are drawn `near` frequencies, as far as ranking them needs."""
-        stop = PRECISE if near is None else RANKING
-        return fit_null(model, evidence, self.start(model, evidence, near), stop, measure, self.solve, bound)
-
-    def start(self, model: NullModel, evidence: Evidence, near: FloatArray | None = None) -> FloatArray:
-        """Return proper parameters of a model, near each table's estimate if it has one."""
-        cells = np.atleast_2d(self._uniform if near is None else near)
-        return model.nearest(cells if self._estimated is None else self._estimated(evidence))
+    def __call__(self, evidence: Evidence, drawn: Drawn | None = None) -> NullFit:
+        """Fit the hypothesis to every table and return the statistics with the fits, as Monte Carlo ranks them."""
 
 
 class ScoreStatistic:
@@ -98,12 +146,11 @@ class ScoreStatistic:
         """Basis of the contrasts that the evidence tells anything about: a matrix of cells by contrasts."""
         return identified_contrasts(self._evidence, self._uniform)
 
-    def __call__(self, evidence: Evidence, near: FloatArray | None = None, least: FloatArray | None = None) -> NullFit:
+    def __call__(self, evidence: Evidence, drawn: Drawn | None = None) -> NullFit:
         """Fit the hypothesis to every table and return the statistics with the fits."""
         from scipy.special import chdtri
 
-        bound = None if least is None else Bound(least, float(chdtri(max(self.df, 1), _CLEAR)))
-        return self.fit(self._model, evidence, near, self._measure, bound)
+        return self.fit(self._model, evidence, drawn, self._measure, float(chdtri(max(self.df, 1), _CLEAR)))
 
     def _measure(self, at: NullScore) -> FloatArray:
         total = self.total(at.score, at.information)
@@ -152,15 +199,10 @@ class LikelihoodRatio(ScoreStatistic):
         super().__init__(model, evidence, cells)
         self._everything = LinearSubspace(self._uniform, self.contrasts)
 
-    def __call__(
-        self,
-        evidence: Evidence,
-        near: FloatArray | None = None,
-        least: FloatArray | None = None,  # noqa: ARG002  # every fit is needed
-    ) -> NullFit:
+    def __call__(self, evidence: Evidence, drawn: Drawn | None = None) -> NullFit:
         """Fit the hypothesis and everything to every table, and compare their likelihoods."""
-        null, free = (self.fit(model, evidence, near) for model in (self._model, self._everything))
-        if near is None:
+        null, free = (self.fit(model, evidence, drawn) for model in (self._model, self._everything))
+        if drawn is None:
             null = likeliest(self._model, evidence, null)
         return likelihood_gain(evidence, null, free)
 
@@ -181,18 +223,13 @@ class NestedStatistic:
         self._fit = NullFitter(evidence, cells)
         self.df = seen_directions(larger, evidence, cells) - seen_directions(smaller, evidence, cells)
 
-    def __call__(
-        self,
-        evidence: Evidence,
-        near: FloatArray | None = None,
-        least: FloatArray | None = None,  # noqa: ARG002  # every fit is needed
-    ) -> NullFit:
+    def __call__(self, evidence: Evidence, drawn: Drawn | None = None) -> NullFit:
         """Fit the smaller model to every table, and measure what the larger one adds."""
-        small = self._fit(self._smaller, evidence, near)
+        small = self._fit(self._smaller, evidence, drawn)
         if not self._likelihood:
             return replace(small, statistic=np.maximum(self._further(evidence, small) - small.statistic, 0))
-        large = self._fit(self._larger, evidence, near)
-        if near is None:
+        large = self._fit(self._larger, evidence, drawn)
+        if drawn is None:
             small, large = likeliest_nested(self._smaller, self._larger, evidence, small, large)
         return likelihood_gain(evidence, small, large)
 
@@ -226,7 +263,7 @@ class WaldStatistic:
         self._directions = directions or partial(unexplained, model)
         self.df = self._directions(model.nearest(irregular(cells))).shape[-1]
 
-    def __call__(self, evidence: Evidence, near: FloatArray | None = None, least: FloatArray | None = None) -> NullFit:  # noqa: ARG002  # nothing to start
+    def __call__(self, evidence: Evidence, drawn: Drawn | None = None) -> NullFit:  # noqa: ARG002  # nothing to start
         """Measure every table's estimate at the nearest member of the null."""
         parameters = self._model.nearest(self._estimate(evidence))
         frequencies = self._model.frequencies(parameters)

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import combinations
 
 import numpy as np
 
+from ldpstats.answers.domain import Domain
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.estimation import LEVEL
 from ldpstats.inference.effects.cramers_v import measured_pairs
-from ldpstats.inference.engine.block_evidence import BlockEvidence
-from ldpstats.inference.engine.detectability import Sensitivity, dependences_seen, deviations_seen, possible_shares
+from ldpstats.inference.engine.detectability import (
+    NoncentralityProfile,
+    dependences_seen,
+    deviations_seen,
+    possible_shares,
+)
+from ldpstats.inference.engine.evidence import BlockEvidence
 from ldpstats.inference.engine.families import ProductOfConditionals
 from ldpstats.inference.engine.monte_carlo import AmongMany, MonteCarlo
 from ldpstats.inference.engine.procedure import (
@@ -27,7 +35,7 @@ from ldpstats.inference.engine.procedure import (
     outcomes_of,
 )
 from ldpstats.inference.hypothesis_tests.adjustment import adjusted_pvalues, first_step
-from ldpstats.inference.hypothesis_tests.reporting import REFERENCE_SIZES, has_noise_once
+from ldpstats.inference.hypothesis_tests.result import REFERENCE_SIZES, has_noise_once
 from ldpstats.inference.hypothesis_tests.tested_pairs import (
     DEPENDENT,
     IMPLAUSIBLE,
@@ -38,8 +46,11 @@ from ldpstats.inference.hypothesis_tests.tested_pairs import (
 )
 from ldpstats.numbers.arrays import FloatArray, significance, unweighted
 from ldpstats.presentation import progress
-from ldpstats.tables import Table, TableSet, checked_table_set
-from ldpstats.tables.parts import Parts
+from ldpstats.privacy import PrivacyStatement
+from ldpstats.tables import Consistent, Reconstructed, Table, TableSet, checked_table_set
+from ldpstats.tables.pooled import pooled_table
+from ldpstats.tables.respondents import Parts
+from ldpstats.tables.shared import source_of
 from ldpstats.tables.unbiased_cells import assuming
 from ldpstats.workers import done
 
@@ -53,12 +64,14 @@ _LIKELY_AND_EXTREME = (0.5, 0.025, 0.975)
 def independence_tests(
     tables: TableSet, method: Method = "auto", pvalue: PValue = "auto", adjust: str = "holm", alpha: float = 0.05
 ) -> IndependenceTests:
-    """Test every two-way table of a set and adjust the p-values for testing them all.
+    """Test every pair of attributes that was asked together, and adjust the p-values for testing them all.
+
+    A pair is tested on all tables that hold it, each report counted once.
 
     Parameters
     ----------
     tables : TableSet
-        Tables that are not two-way are left out.
+        Tables of single attributes are left out.
     method, pvalue
         As in `independence_test`. By "auto" p-values that are drawn are drawn on, where next to no table reaches the
         observed one, so that even a single dependence among all pairs could be shown (`inference.AmongMany`).
@@ -89,11 +102,10 @@ def independence_tests(
     [['sex', 'car']]
     """
     alpha = significance(alpha)
-    pairs = [table for table in checked_table_set(tables) if len(table.attributes) == 2]
-    if not pairs:
-        raise LdpstatsError(
-            "a set without two-way tables", "a set with at least one", "Take table.marginal([...]) of wider ones."
-        )
+    told = pair_tables(checked_table_set(tables))
+    if not told:
+        raise LdpstatsError("tables of single attributes", "tables of at least two attributes asked for together")
+    pairs = [table for table in told.values() if isinstance(table, Table)]
     place = {name: number for number, name in enumerate(tables.domain.names)}
     pairs.sort(key=lambda table: [place[name] for name in table.attributes])
     if isinstance(pvalue, MonteCarlo):  # of so few tables not even the smallest p-value might be significant
@@ -117,7 +129,9 @@ def independence_tests(
             bar.update(len(found))
     tables.channel_fit()  # of all at once; each keeps its own
     doubtful = [min(1.0, len(pairs) * table.channel_fit().pvalue) < LEVEL for stack in stacks for table in stack]
-    decided = _decided(tested, doubtful, alpha, adjust)
+    left_open = {pair: reason for pair, reason in told.items() if isinstance(reason, str)}
+    tested += [PairTest(*pair, UNTESTABLE, 0, reason=reason) for pair, reason in left_open.items()]
+    decided = _decided(tested, [*doubtful, *(False for _ in left_open)], alpha, adjust)
     return IndependenceTests(
         pairs=tuple(sorted(decided, key=lambda pair: (math.isnan(pair.pvalue), pair.pvalue, -pair.statistic))),
         domain=tables.domain,
@@ -129,6 +143,43 @@ def independence_tests(
         privacy=tables.privacy,
         warning=tables.warnings,
     )
+
+
+def pair_tables(tables: TableSet) -> dict[tuple[str, str], Table | str]:
+    """Return the table of every pair that some table holds, in the order of the domain; or why there is none.
+
+    It is made of all tables that hold both, each report counted once. Those that hold one of the two only tell about
+    its margin, which adds nothing to speak of, and would make every test many times as long (benchmarks/inference.py).
+    """
+    holding: dict[frozenset[str], list[Table]] = defaultdict(list)
+    for table in tables:
+        for pair in combinations(table.attributes, 2):
+            holding[frozenset(pair)].append(table)
+    pairs = [pair for pair in combinations(tables.domain.names, 2) if frozenset(pair) in holding]
+    shown = progress(pairs, "adding tables up", unit="pair")
+    return {pair: told_by(holding[frozenset(pair)], tables.domain.project(pair), tables.privacy) for pair in shown}
+
+
+def told_by(holding: Sequence[Table], target: Domain, privacy: PrivacyStatement) -> Table | str:
+    """Return the table of some attributes by all tables that hold them, or why there is none.
+
+    Where there are reports, nothing is taken from a model; tables that agree are added up one by one, where that
+    cannot be done with their reports.
+    """
+    own = [table for table in holding if {*table.attributes} == {*target.names}]
+    if own and len(holding) == 1:
+        return own[0]
+    told = [table for table in holding if not isinstance(table.provenance, Reconstructed)]
+    consistent = [table for table in told if isinstance(table.provenance, Consistent)]
+    try:
+        # what tables agree upon about a single attribute, all of them say
+        if not told or (consistent and (len(target) == 1 or any(source_of(table) is None for table in consistent))):
+            return min(told or holding, key=lambda table: (table.domain.size(), sorted(table.attributes))).marginal(
+                target.names
+            )
+        return pooled_table(told, target, privacy)
+    except LdpstatsError as error:
+        return own[0] if own else str(error)
 
 
 def _pooled_margins(tables: TableSet) -> dict[str, list[FloatArray]]:
@@ -187,7 +238,7 @@ def _tested(
             method=outcome.method,
             pvalue_source=outcome.pvalue_source,
             seed=outcome.seed,
-            sensitivity=Sensitivity(
+            sensitivity=NoncentralityProfile(
                 outcome.df, likely, min(table.shape), proportional=not has_noise_once(table), extremes=tuple(extremes)
             ),
         )

@@ -9,21 +9,18 @@ from functools import reduce
 import numpy as np
 
 from ldpstats.errors import LdpstatsError
-from ldpstats.inference.engine.block_evidence import PooledEstimate
 from ldpstats.inference.engine.detectability import orthogonal_to, principal_information
-from ldpstats.inference.engine.evidence import Evidence, identified_contrasts
+from ldpstats.inference.engine.evidence import Evidence, GroupedEvidence, PooledEstimate, identified_contrasts
 from ldpstats.inference.engine.families import LinearSubspace
-from ldpstats.inference.engine.grouped_evidence import GroupedEvidence
-from ldpstats.inference.engine.null_model import NullFit, on_simplex
-from ldpstats.inference.engine.procedure import Method, PValue, chosen_method, evidence_of, outcome_of
-from ldpstats.inference.engine.statistics import NullFitter, ScoreStatistic
-from ldpstats.inference.hypothesis_tests.reporting import result_of
-from ldpstats.inference.hypothesis_tests.result import Hypothesis, HypothesisResult
+from ldpstats.inference.engine.null_model import Drawn, NullFit, NullFitter, on_simplex
+from ldpstats.inference.engine.procedure import Method, PValue, chosen_method, evidence_of, outcomes_of
+from ldpstats.inference.engine.statistics import ScoreStatistic
+from ldpstats.inference.hypothesis_tests.result import Hypothesis, HypothesisResult, result_of
 from ldpstats.noise import shortest
 from ldpstats.numbers.arrays import FloatArray, unweighted
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.tables import Table
-from ldpstats.tables.parts import Parts
+from ldpstats.tables.respondents import Parts
 
 
 @unweighted
@@ -62,15 +59,14 @@ def homogeneity_test(
     Parts.together(table.parts for table in groups)  # refuses groups that share respondents
     parts = [evidence_of(table) for table in groups]
     together = GroupedEvidence(tuple(parts), tuple(table.n for table in groups))
-    cells = groups[0].domain.size()
     chosen, words = chosen_method(method, together)
+    common = any_frequencies(together, groups[0].domain.size())
     statistic = (
-        HomogeneityWald(together, cells)
+        HomogeneityWald(together, common)
         if chosen == "wald"
-        else HomogeneityStatistic(together, cells, likelihood=chosen == "lr")
+        else HomogeneityStatistic(together, common, likelihood=chosen == "lr")
     )
-    common = any_frequencies(together, cells)
-    outcome = outcome_of(groups[0], statistic, common, together, words, pvalue)
+    [outcome] = outcomes_of([groups[0]], statistic, common, [together], words, pvalue)
     seen = principal_information(information_between(together, outcome.null, common.basis))
     about = Hypothesis(
         "homogeneity of groups",
@@ -92,29 +88,24 @@ def homogeneity_test(
 class HomogeneityStatistic:
     """Distance of the groups from frequencies fitted to all of them together, by their scores or likelihoods."""
 
-    def __init__(self, evidence: GroupedEvidence, cells: int, *, likelihood: bool) -> None:
-        self._fit, self._likelihood = NullFitter(evidence, cells), likelihood
-        self._common = any_frequencies(evidence, cells)
-        nothing = LinearSubspace(self._common.centre, np.zeros((cells, 0)))
+    def __init__(self, evidence: GroupedEvidence, common: LinearSubspace, *, likelihood: bool) -> None:
+        cells = common.centre.size
+        self._common, self._fit, self._likelihood = common, NullFitter(evidence, cells), likelihood
+        nothing = LinearSubspace(common.centre, np.zeros((cells, 0)))
         self._alone = [ScoreStatistic(nothing, part, cells) for part in evidence.groups]
-        self.df = sum(one.df for one in self._alone) - self._common.basis.shape[1]
+        self.df = sum(one.df for one in self._alone) - common.basis.shape[1]
 
-    def __call__(
-        self,
-        evidence: Evidence,
-        near: FloatArray | None = None,
-        least: FloatArray | None = None,  # noqa: ARG002  # every fit is needed
-    ) -> NullFit:
+    def __call__(self, evidence: Evidence, drawn: Drawn | None = None) -> NullFit:
         """Fit common frequencies to every table, and measure how far each group is from them."""
         assert isinstance(evidence, GroupedEvidence)  # of the same groups
-        common = self._fit(self._common, evidence, near)
+        common = self._fit(self._common, evidence, drawn)
         groups = zip(self._alone, evidence.groups, strict=True)
         if not self._likelihood:
             apart = sum(one.total(*part.score(common.frequencies)) for one, part in groups)
             return replace(common, statistic=np.maximum(apart - common.statistic, 0))
         gained, converged = -2 * evidence.log_likelihood(common.frequencies) - common.statistic, common.converged
         for one, part in groups:
-            own = one.fit(LinearSubspace(self._common.centre, one.contrasts), part, near)
+            own = one.fit(LinearSubspace(self._common.centre, one.contrasts), part, drawn)
             gained = gained + 2 * part.log_likelihood(own.frequencies) + own.statistic
             converged = converged & own.converged
         return replace(common, statistic=np.maximum(gained, 0), converged=converged)
@@ -123,12 +114,11 @@ class HomogeneityStatistic:
 class HomogeneityWald:
     """Wald's statistic of the groups' unbiased estimates against their mean, by the covariances there."""
 
-    def __init__(self, evidence: GroupedEvidence, cells: int) -> None:
-        self._common = any_frequencies(evidence, cells)
-        self._estimates = [PooledEstimate(part) for part in evidence.groups]
-        self.df = (len(evidence.groups) - 1) * (cells - 1)
+    def __init__(self, evidence: GroupedEvidence, common: LinearSubspace) -> None:
+        self._common, self._estimates = common, [PooledEstimate(part) for part in evidence.groups]
+        self.df = (len(evidence.groups) - 1) * (common.centre.size - 1)
 
-    def __call__(self, evidence: Evidence, near: FloatArray | None = None, least: FloatArray | None = None) -> NullFit:  # noqa: ARG002  # nothing to start
+    def __call__(self, evidence: Evidence, drawn: Drawn | None = None) -> NullFit:  # noqa: ARG002  # nothing to start
         """Compare the groups' estimates."""
         assert isinstance(evidence, GroupedEvidence)  # of the same groups
         groups = list(zip(self._estimates, evidence.groups, strict=True))

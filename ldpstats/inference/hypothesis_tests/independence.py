@@ -7,10 +7,8 @@ from collections.abc import Iterable, Sequence
 from ldpstats.answers.columns import listed
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.inference.engine.families import ProductOfConditionals
-from ldpstats.inference.engine.procedure import Method, PValue
-from ldpstats.inference.engine.scope import listing
-from ldpstats.inference.hypothesis_tests.reporting import null_model_test
-from ldpstats.inference.hypothesis_tests.result import Hypothesis, HypothesisResult
+from ldpstats.inference.engine.procedure import Method, PValue, listing
+from ldpstats.inference.hypothesis_tests.result import Hypothesis, HypothesisResult, null_model_test
 from ldpstats.numbers.arrays import unweighted
 from ldpstats.tables import Table, checked_table
 

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from ldpstats.errors import LdpstatsError
 from ldpstats.estimation import ASSUMED, ChannelFit, pvalue_in_words
-from ldpstats.inference.effects.cramers_v import Association
-from ldpstats.inference.engine.detectability import RespondentsNeeded, Sensitivity
-from ldpstats.inference.engine.scope import scope_in_words
-from ldpstats.inference.planning.departure_sizes import DepartureSize
-from ldpstats.inference.planning.design import target_power
-from ldpstats.noise import simulation
+from ldpstats.inference.effects.cramers_v import Association, association
+from ldpstats.inference.engine.detectability import NoncentralityProfile, RespondentsNeeded, deviations_seen
+from ldpstats.inference.engine.null_model import NullModel
+from ldpstats.inference.engine.procedure import Method, Outcome, PValue, null_model_outcome, scope_in_words
+from ldpstats.inference.planning.design import sizes_of, target_power
+from ldpstats.noise import NoisyCounts, simulation
 from ldpstats.numbers.arrays import FloatArray, at_least, probability, significance
-from ldpstats.pictures.intervals import ModelFit
+from ldpstats.pictures.intervals import Intervals
 from ldpstats.pictures.lines import Lines
 from ldpstats.presentation import Picture, Result, Summary, plain_values, summary_of_facts
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.saving.hints import Count, Share
-from ldpstats.tables import Table
+from ldpstats.saving.registered import Count, Share
+from ldpstats.tables import Table, checked_table
 from ldpstats.tables.drawn import intervals
 from ldpstats.tables.shared import source_of
 from ldpstats.tables.unbiased_cells import assuming, provenance_in_words
@@ -31,12 +32,11 @@ from ldpstats.tables.unbiased_cells import assuming, provenance_in_words
 _LARGEST_SIZES, _SURE, _POINTS = (0.05, 0.1, 0.2, 0.5, 1.0), 0.95, 51
 
 
-def model_fit(table: Table, expected: FloatArray, title: str, words: str) -> ModelFit:
+def model_fit(table: Table, expected: FloatArray, title: str, words: str) -> Intervals:
     """Return a picture of a table beside what a model or a hypothesis expects; `words` say how it is expected."""
-    shown = intervals(table)
-    drawn = (shown.notes, shown.labels, shown.estimates, shown.lower, shown.upper, shown.scale)
-    others = tuple(map(float, expected.ravel()))
-    return ModelFit(title, *drawn, others=others, words=(words, "estimates, with intervals"))
+    others = tuple((one,) for one in expected.ravel().tolist())
+    words_of_both = (words, "estimates, with intervals")
+    return replace(intervals(table), title=title, others=others, kind="expected", words=words_of_both)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -114,7 +114,7 @@ class HypothesisResult(Result):
         Whether that fit converged. Where noise drowns the margins it may not; the statistic allows for
         that, and the test is then conservative.
     table : Table
-    sensitivity : Sensitivity
+    sensitivity : NoncentralityProfile
         What the reports tell about deviations from the hypothesis, from which power follows.
     n, simulated : int
         The reports behind it, and how many of them came from a simulation.
@@ -149,7 +149,7 @@ class HypothesisResult(Result):
     privacy: PrivacyStatement
     simulated: Count
     table: Table
-    sensitivity: Sensitivity
+    sensitivity: NoncentralityProfile
 
     def __post_init__(self) -> None:
         probability(self.pvalue, "a p-value")
@@ -189,7 +189,7 @@ class HypothesisResult(Result):
         alpha : float
             The level.
         """
-        return self.sensitivity.power(float(DepartureSize.single(size, None).value), significance(alpha))
+        return self.sensitivity.power(float(sizes_of(size, None, single=True)[0]), significance(alpha))
 
     def respondents_needed(self, size: float | None = None, power: float = 0.8, alpha: float = 0.05) -> int | None:
         """Return how many reports like these a test needs to find deviations of a size; None if no number is enough.
@@ -215,7 +215,8 @@ class HypothesisResult(Result):
             )
         if size is None:
             return RespondentsNeeded.shown_by(self.statistic, self.df, self.n, target, alpha).needed
-        return self.sensitivity.respondents(self.n, float(DepartureSize.single(size, None).value), target, alpha).needed
+        sought = float(sizes_of(size, None, single=True)[0])
+        return self.sensitivity.respondents(self.n, sought, target, alpha).needed
 
     def verdict(self, alpha: float = 0.05) -> str:
         """Return the decision in a word or two.
@@ -339,3 +340,87 @@ class HypothesisResult(Result):
                 f"at level 0.05 the test had power {power} (averaged over {directions}{most}).",
             ]
         )
+
+
+REFERENCE_SIZES, REFERENCE_LEVEL = (0.1, 0.3), 0.05
+"""The sizes of deviations that every result states the power against, and at which level."""
+
+
+def null_model_test(
+    table: Table,
+    model: NullModel,
+    hypothesis: Hypothesis,
+    method: Method = "auto",
+    pvalue: PValue = "auto",
+    possible: NDArray[np.intp] | None = None,
+) -> HypothesisResult:
+    """Test whether a table is a member of a null model, against everything else: the procedure of every test by name.
+
+    Parameters
+    ----------
+    table : Table
+        A table of any number of attributes.
+    model : NullModel
+        The cells' frequencies as a function of a few parameters: a `ProductOfConditionals`, a `LogLinear` model, a
+        `LinearSubspace`, or whatever else has their methods.
+    hypothesis : Hypothesis
+        What that is in words; on the scale "V", for two attributes, the result states Cramér's V.
+    method, pvalue
+        As in `independence_test`.
+    possible : array of int, optional
+        The flattened cells that can have respondents, if not all can; the model is then one of these alone.
+
+    Returns
+    -------
+    HypothesisResult of a χ² (chi-squared) test; it unpacks to (statistic, pvalue)
+
+    Examples
+    --------
+    As many drive to work as take the train, whatever the others do:
+
+    >>> import numpy as np
+    >>> from ldpstats import Domain, SampledGroups
+    >>> from ldpstats.inference import Hypothesis, LinearSubspace, null_model_test
+    >>> model = LinearSubspace.constrained(np.full(3, 1 / 3), np.array([[1, -1, 0]]))
+    >>> same = Hypothesis("equal shares", "car and train are equally frequent", "one of them is more frequent")
+    >>> protocol = SampledGroups(Domain({"way": ["car", "train", "bike"]}), k=1, epsilon=2.0)
+    >>> result = null_model_test(protocol.simulate(np.array([900, 600, 500]), rng=1)["way"], model, same)
+    >>> result.df, result.verdict()
+    (1, 'rejected')
+    """
+    outcome = null_model_outcome(checked_table(table), model, method, pvalue, possible)
+    seen = deviations_seen(model, outcome.evidence, outcome.null)
+    effect = association(table) if hypothesis.scale == "V" else None
+    return result_of(table, hypothesis, outcome, seen, effect)
+
+
+def result_of(
+    table: Table, about: Hypothesis, outcome: Outcome, seen: FloatArray, effect: Association | None = None
+) -> HypothesisResult:
+    """Put an outcome into words, with the power by what is `seen` of deviations in their principal directions."""
+    side = min(table.shape) if about.scale == "V" else 2
+    sensitivity = NoncentralityProfile(outcome.df, seen, side, proportional=not has_noise_once(table))
+    return HypothesisResult(
+        about=about,
+        attributes=table.attributes,
+        statistic=outcome.statistic,
+        pvalue=outcome.pvalue,
+        df=outcome.df,
+        method=outcome.method,
+        pvalue_source=outcome.pvalue_source,
+        seed=outcome.seed,
+        n=table.n,
+        effect=effect,
+        power={size: sensitivity.power(size, REFERENCE_LEVEL) for size in REFERENCE_SIZES},
+        expected=outcome.evidence.whole(outcome.null).reshape(table.shape),
+        converged=outcome.converged,
+        privacy=table.privacy,
+        simulated=table.simulated,
+        table=table,
+        sensitivity=sensitivity,
+    )
+
+
+def has_noise_once(table: Table) -> bool:
+    """Say whether a curator added the noise, which does not grow with the respondents."""
+    return any(isinstance(block.noise, NoisyCounts) for source in table.made_of for block in source.blocks)

@@ -15,21 +15,21 @@ from ldpstats.answers.columns import listed
 from ldpstats.answers.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line, shortened
 from ldpstats.estimation import ASSUMED, pvalue_in_words
-from ldpstats.inference.engine.detectability import NOT_KNOWN, RespondentsNeeded, Sensitivity
+from ldpstats.inference.engine.detectability import NOT_KNOWN, NoncentralityProfile, RespondentsNeeded
 from ldpstats.inference.hypothesis_tests.adjustment import (
     adjusted_pvalues,
     adjustment_in_words,
     controlled_in_words,
     first_step,
 )
-from ldpstats.inference.hypothesis_tests.reporting import REFERENCE_SIZES
+from ldpstats.inference.hypothesis_tests.result import REFERENCE_SIZES
 from ldpstats.inference.planning.design import USUAL_POWER, target_power
 from ldpstats.noise import simulation
 from ldpstats.numbers.arrays import as_array, at_least, significance
 from ldpstats.pictures.heat_map import HeatMap
 from ldpstats.presentation import Picture, Result, Summary, plain_rows, plain_values, summary_of_figures
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.saving.hints import Count, Share
+from ldpstats.saving.registered import Count, Share
 
 Verdict: TypeAlias = Literal["dependent", "no dependence shown", "not testable", "implausible"]
 DEPENDENT: Verdict = "dependent"
@@ -70,7 +70,7 @@ class PairTest:
     method: str = ""
     pvalue_source: str = ""
     seed: int | None = None
-    sensitivity: Sensitivity | None = field(default=None, repr=False)
+    sensitivity: NoncentralityProfile | None = field(default=None, repr=False)
 
     @property
     def attributes(self) -> tuple[str, str]:

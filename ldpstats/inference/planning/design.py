@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Number
 from typing import Any, Literal, TypeAlias, cast
 
@@ -16,23 +16,49 @@ from ldpstats.answers.domain import Domain
 from ldpstats.answers.questions import Question
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, shortened
 from ldpstats.estimation.blocks import Block
-from ldpstats.inference.engine.block_evidence import BlockEvidence
 from ldpstats.inference.engine.detectability import (
-    Detectability,
+    NoncentralityProfile,
     TestedAxes,
     degrees_of_freedom,
     even_information,
-    information_along,
-    product_of,
+    principal_information,
     report_information,
 )
-from ldpstats.inference.engine.families import ProductOfConditionals
-from ldpstats.inference.engine.null_model import proper_frequencies
+from ldpstats.inference.engine.evidence import BlockEvidence
+from ldpstats.inference.engine.families import LinearSubspace, ProductOfConditionals
+from ldpstats.inference.engine.null_model import NullModel, proper_frequencies
 from ldpstats.inference.engine.procedure import noncentrality_of
-from ldpstats.inference.planning.departure_sizes import DepartureSize
 from ldpstats.mechanisms import Mechanism, best_name, mechanism as named_mechanism
 from ldpstats.noise import NoiseModel, Tally
 from ldpstats.numbers.arrays import FloatArray, IntArray, as_array, at_least, positive_epsilon, significance
+
+_USUAL = 0.1
+
+
+def sizes_of(
+    effect: ArrayLike | None, mutual_information: ArrayLike | None, *, single: bool = False
+) -> tuple[FloatArray, bool]:
+    """Read sizes from the one of two arguments that is given, an effect of 0.1 if neither is, and whether in nats."""
+    if effect is not None and mutual_information is not None:
+        raise LdpstatsError(
+            f"effect = {shortened(effect)} with mutual_information = {shortened(mutual_information)}", "one of them"
+        )
+    in_nats = mutual_information is not None
+    what, given, largest = ("mutual_information", mutual_information, math.inf) if in_nats else ("effect", effect, 1.0)
+    sizes = _numbers(_USUAL if given is None else given, what, largest)
+    if single and sizes.ndim:
+        raise LdpstatsError(f"{what} = {shortened(given)}", "a single number", "`power` takes many, or a whole table.")
+    return sizes, in_nats
+
+
+def _numbers(values: ArrayLike, what: str, largest: float) -> FloatArray:
+    sizes = as_array(values, what)
+    if sizes.dtype.kind not in "iuf" or not np.all((sizes >= 0) & (sizes <= largest) & np.isfinite(sizes)):
+        allowed = f"numbers from 0 to {largest:g}" if math.isfinite(largest) else "numbers of nats, from 0 on"
+        advice = "A larger departure is planned for by its whole table of frequencies."
+        raise LdpstatsError(f"{what} = {shortened(values)}", allowed, advice)
+    return sizes.astype(float)
+
 
 USUAL_POWER = 0.8
 
@@ -51,12 +77,15 @@ class PlannedTest:
     """Independence of attributes with these margins, or for a single one that its frequencies are these.
 
     All but the dependence of `tested` axes is taken for independent, unless the whole `expected` table is planned for.
+    `size` is that of departures to find: Cramér's V in two-way tables and Cohen's w in others, or nats if `in_nats`.
     """
 
     margins: Margins
     expected: FloatArray | None = None
     direction: Direction = "average"
     tested: TestedAxes = None
+    size: FloatArray = field(default_factory=lambda: np.array(_USUAL))
+    in_nats: bool = False
 
     def __post_init__(self) -> None:
         if self.direction not in ("average", "least"):
@@ -67,6 +96,7 @@ class PlannedTest:
         cls,
         shape: Shape,
         effect: ArrayLike | None,
+        mutual_information: ArrayLike | None,
         margins: Sequence[ArrayLike] | None,
         direction: Direction,
         conditional: bool,
@@ -74,42 +104,85 @@ class PlannedTest:
         """Read a design from what was asked for: an effect's size, or a whole table that shows it."""
         tested = first_two_given_others(shape) if conditional else None
         if effect is None or as_array(effect, "effect").shape != shape:
-            return cls(margins_of(shape, margins), None, direction, tested)
+            size, in_nats = sizes_of(effect, mutual_information)
+            return cls(margins_of(shape, margins), None, direction, tested, size, in_nats)
         expected = proper_frequencies(effect, shape, "effect, as a whole table,")
-        if margins is None and len(shape) > 1:
-            axes = range(len(shape))
-            own = [expected.sum(axis=tuple(other for other in axes if other != axis)) for axis in axes]
-        elif len(shape) > 1:
+        if margins is not None and len(shape) > 1:
             raise LdpstatsError("margins beside a whole table", "no margins", "The table has its own.")
-        else:
-            own = list(margins_of(shape, margins))
-        return cls(margins_of(shape, own), expected.ravel(), direction, tested)
+        if mutual_information is not None:
+            raise LdpstatsError("mutual information beside a whole table", "one of them", "The table has its own.")
+        if len(shape) > 1:
+            axes = range(len(shape))
+            margins = [expected.sum(axis=tuple(other for other in axes if other != axis)) for axis in axes]
+        return cls(margins_of(shape, margins), expected.ravel(), direction, tested)
 
     @property
     def shape(self) -> Shape:
         """The categories of each attribute."""
         return tuple(margin.size for margin in self.margins)
 
-    def seen_through(self, noise: NoiseModel) -> Detectability:
+    @property
+    def cohens_w(self) -> FloatArray:
+        """Sizes as Cohen's w, √(Σ δ²/π), where mutual information is w²/2, to second order; 1 for a whole table."""
+        if self.expected is not None:
+            return np.ones(())
+        shape = self.shape
+        if not self.in_nats:
+            # Cramér's V is a fraction of Cohen's w in two-way tables; others know only w
+            return self.size * (math.sqrt(min(shape) - 1) if len(shape) == 2 else 1.0)
+        if self.tested is None and len(shape) != 2:
+            raise LdpstatsError(
+                f"mutual information in a table of {len(shape)} attributes",
+                "two attributes, or two given the others (conditional=True)",
+            )
+        sides = shape if self.tested is None else [shape[axis] for axis in self.tested]
+        most = math.log(min(sides))
+        if np.any(self.size > most):
+            raise LdpstatsError(
+                f"a mutual information of {np.max(self.size):g} nats",
+                f"up to {most:.3g}, the most that attributes of {' and '.join(map(str, sides))} categories can share",
+            )
+        return np.sqrt(2 * self.size)
+
+    @property
+    def how_large(self) -> str:
+        """A single size in words."""
+        if self.in_nats:
+            return f"{'' if self.tested is None else 'conditional '}mutual information {float(self.size):g} nats"
+        return f"{'V' if len(self.shape) == 2 else 'w'} = {float(self.size):g}"
+
+    @property
+    def departure(self) -> str:
+        """Which dependence or deviation, of a single size, is to be found."""
+        if len(self.shape) == 1:
+            return f"a deviation of {self.how_large} from given frequencies of {self.shape[0]} values"
+        between = "" if self.tested is None else " between two attributes given the others"
+        return f"a dependence of {self.how_large}{between} in a {'x'.join(map(str, self.shape))} table"
+
+    def seen_through(self, noise: NoiseModel) -> NoncentralityProfile:
         """Return what one report through this noise adds to the noncentrality of the test."""
         even = None if self.expected is not None else even_information(noise, self.margins)
         if even is not None:
-            return Detectability.evenly(even, self.shape, self.tested)
+            # every departure is seen alike, with this information in equally frequent cells
+            cells, sides = math.prod(self.shape), [self.shape[axis] for axis in self.tested or ()]
+            df = cells - 1 - (sum(side - 1 for side in self.shape) if len(self.shape) > 1 else 0)
+            if sides:
+                df = cells // math.prod(sides) * math.prod(side - 1 for side in sides)
+            return NoncentralityProfile(df, np.array([even / cells]))
         df = degrees_of_freedom(noise, self.shape, self.tested)
         if df == 0:
             raise NotIdentifiedError(
                 "reports that tell nothing about the hypothesis", "a mechanism that tells more than the margins"
             )
         if self.expected is not None:
-            return Detectability(df, self._along(self.expected, noise))
-        information = report_information(noise, self.margins, self.tested)
-        return (Detectability.least if self.direction == "least" else Detectability.average)(information, df)
+            return NoncentralityProfile(df, self._along(self.expected, noise))
+        principal = principal_information(report_information(noise, self.margins, self.tested))
+        return NoncentralityProfile(df, principal[:1] if self.direction == "least" else principal)
 
     def _along(self, expected: FloatArray, noise: NoiseModel) -> FloatArray:
+        model: NullModel = ProductOfConditionals.independent(self.shape)
         if len(self.shape) == 1:
-            null = product_of(self.margins)
-            return information_along(noise, null, expected - null, np.empty((null.size, 0)))
-        model = ProductOfConditionals.independent(self.shape)
+            model = LinearSubspace(self.margins[0], np.zeros((expected.size, 0)))
         if self.tested is not None:
             first, second = self.tested
             others = tuple(axis for axis in range(len(self.shape)) if axis not in self.tested)
@@ -166,15 +239,12 @@ def is_shape(value: object) -> bool:
 
 def shape_of(shape: object) -> Shape:
     """Check a shape: a tuple of sides, each of at least two categories."""
-    if not isinstance(shape, str) and not is_shape(shape) and np.size(np.asarray(shape, dtype=object)):
+    known = isinstance(shape, str) or is_shape(shape) or not np.size(np.asarray(shape, dtype=object))
+    if isinstance(shape, Domain) or not known:
         raise LdpstatsError(
-            f"{shortened(shape)} in the place of a shape",
-            "the numbers of categories, such as (2, 3)",
-            "It comes second.",
-        )
-    if isinstance(shape, Domain):
-        raise LdpstatsError(
-            "a domain in the place of a shape", "one table's shape", "`plan` takes all pairs of a domain."
+            f"{'a domain' if isinstance(shape, Domain) else shortened(shape)} in the place of a shape",
+            "the numbers of categories of one table, such as (2, 3)",
+            "It comes second; only `plan` takes all pairs of a domain.",
         )
     sides = shape if isinstance(shape, (tuple, list, np.ndarray)) else (shape,)
     if not len(sides):
@@ -262,12 +332,3 @@ def power_in_words(even: bool, direction: Direction, conditional: bool) -> str:
     beside = ", and no dependence beside the one in question" if conditional else ""
     directions = "averaged over directions" if direction == "average" else "in the direction seen least"
     return f"Assumed: {margins}{beside}. The power is an approximation, {directions}."
-
-
-def departure_in_words(size: DepartureSize, shape: Shape, tested: TestedAxes) -> str:
-    """Say which dependence or deviation is to be found."""
-    how_large = size.in_words(shape, tested)
-    if len(shape) == 1:
-        return f"a deviation of {how_large} from given frequencies of {shape[0]} values"
-    between = "" if tested is None else " between two attributes given the others"
-    return f"a dependence of {how_large}{between} in a {'x'.join(map(str, shape))} table"

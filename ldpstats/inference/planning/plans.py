@@ -15,14 +15,12 @@ from numpy.typing import ArrayLike
 from ldpstats.answers.columns import refuse_other_columns
 from ldpstats.answers.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line, shortened
-from ldpstats.inference.engine.detectability import Detectability
-from ldpstats.inference.planning.departure_sizes import DepartureSize
+from ldpstats.inference.engine.detectability import NoncentralityProfile
 from ldpstats.inference.planning.design import (
     USUAL_POWER,
     Direction,
     Margins,
     PlannedTest,
-    departure_in_words,
     first_two_given_others,
     is_shape,
     margins_of,
@@ -30,16 +28,17 @@ from ldpstats.inference.planning.design import (
     noise_of,
     power_in_words,
     shape_of,
+    sizes_of,
     target_power,
     uniform_margins,
 )
 from ldpstats.mechanisms import GRID_LEVEL, mechanism as named_mechanism, recommend
 from ldpstats.numbers.arrays import at_least, positive_epsilon, significance, unweighted
-from ldpstats.pictures.intervals import Ranking
+from ldpstats.pictures.intervals import Intervals
 from ldpstats.presentation import Result, Summary, summary_of_figures
 from ldpstats.protocols import SampledGroups
 from ldpstats.protocols.groups import Group, NamedGroups, groups_of, named_groups
-from ldpstats.saving.hints import Share
+from ldpstats.saving.registered import Share
 from ldpstats.workers import each
 
 _LEAST_LEVEL = 1e-3
@@ -189,18 +188,22 @@ class Plan(Result):
         """Return a row per mechanism, the best first."""
         return self.table.copy()
 
-    def picture(self) -> Ranking:
+    def picture(self) -> Intervals:
         """Return what every mechanism needs, or finds, beside the others."""
         words = {"n": "respondents needed", "epsilon": "strict epsilon needed, of every respondent", "power": "power"}
         known = {"n": "{:,} respondents", "epsilon": "strict epsilon = {:.4g} per respondent"}
         fixed = [words.format(self.best[what]) for what, words in known.items() if what != self.found]
         aimed = [] if self.found == "power" else [f"power {self.power:g}"]
-        return Ranking(
+        nothing = (math.nan,) * len(self.table)
+        return Intervals(
             f"Plan to find {self.wanted}",
             (", ".join([*aimed, f"level {self.alpha:g}", *fixed]), self._assumed),
             tuple(str(name) for name in self.table["mechanism"]),
             tuple(map(float, self.table[self.found])),
+            nothing,
+            nothing,
             words[self.found],
+            ranked=True,
             logarithmic=self.found != "power",
         )
 
@@ -320,7 +323,9 @@ def plan(
     asked, tables = _names_and_tables(mechanism, shape)
     if adjust not in ("holm", "none"):
         raise LdpstatsError(f"adjust = {adjust!r}", "'holm' or 'none'")
-    common = (DepartureSize.single(effect, mutual_information), significance(alpha), margins, direction, conditional)
+    size, in_nats = sizes_of(effect, mutual_information, single=True)
+    sought = {"direction": direction, "size": size, "in_nats": in_nats}
+    common = (significance(alpha), margins, conditional, sought)
     if isinstance(tables, Domain):
         goal = _Goal.of_groups(tables, groups, *common)
     elif groups is None:
@@ -371,7 +376,6 @@ class _Goal:
     """The different tests by which an effect shall be found, and the groups that share respondents."""
 
     planned: tuple[PlannedTest, ...]
-    size: DepartureSize
     alpha: float
     wanted: str
     asked: tuple[Group, ...] = ()
@@ -384,32 +388,25 @@ class _Goal:
 
     @classmethod
     def of(
-        cls,
-        table: Tables,
-        size: DepartureSize,
-        alpha: float,
-        margins: PlannedMargins,
-        direction: Direction,
-        conditional: bool,
+        cls, table: Tables, alpha: float, margins: PlannedMargins, conditional: bool, sought: Mapping[str, Any]
     ) -> _Goal:
         """Read the goal from a single table."""
         if isinstance(margins, Mapping):
             raise LdpstatsError("margins by name for a table", "a sequence of margins", "Names are for a Domain.")
         shape = shape_of(table)
         tested = first_two_given_others(shape) if conditional else None
-        planned = PlannedTest(margins_of(shape, margins), direction=direction, tested=tested)
-        return cls((planned,), size, alpha, departure_in_words(size, shape, tested))
+        planned = PlannedTest(margins_of(shape, margins), tested=tested, **sought)
+        return cls((planned,), alpha, planned.departure)
 
     @classmethod
     def of_groups(
         cls,
         domain: Domain,
         groups: NamedGroups,
-        size: DepartureSize,
         alpha: float,
         margins: PlannedMargins,
-        direction: Direction,
         conditional: bool,
+        sought: Mapping[str, Any],
     ) -> _Goal:
         """Read the goal from groups of a domain's attributes, which share the respondents."""
         asked = groups_of(domain, k=3 if conditional else 2, groups=groups)
@@ -425,41 +422,37 @@ class _Goal:
                 "Plan wider tables by shape, and tests of pairs given others with conditional=True.",
             )
         planned = [
-            PlannedTest(_margins_of_group(domain, group, margins), direction=direction, tested=tested)
+            PlannedTest(_margins_of_group(domain, group, margins), tested=tested, **sought)
             for group in asked
             for tested in (combinations(range(len(group)), 2) if conditional else (None,))
         ]
         different = {(one.tested, *(margin.tobytes() for margin in one.margins)): one for one in planned}
-        how_large = size.in_words(planned[0].shape, planned[0].tested)
-        wanted = f"a dependence of {how_large} in {_among(asked, conditional)}"
-        return cls(tuple(different.values()), size, alpha, wanted, asked, len(planned))
+        wanted = f"a dependence of {planned[0].how_large} in {_among(asked, conditional)}"
+        return cls(tuple(different.values()), alpha, wanted, asked, len(planned))
 
-    def power(self, name: str, epsilon: float, n: int) -> float:
-        """Return the least power among the tests, when the groups are asked equally often."""
-        return min(self._powers(name, epsilon, n))
-
-    def _powers(self, name: str, epsilon: float, n: int) -> list[float]:
+    def powers(self, name: str, epsilon: float, n: int) -> list[float]:
+        """Return the power of every test, when the groups are asked equally often."""
         each, alpha = n // self.groups, self.alpha / self.tests
-        return [float(seen.power(each, size, alpha)) for seen, size in self._tests(name, epsilon)]
+        return [float(seen.powers(each, size, alpha)) for seen, size in self._tests(name, epsilon)]
 
     def respondents(self, name: str, epsilon: float, power: float) -> int:
         """Return how many must be asked in all: as many in every group as the most demanding one needs."""
         alpha = self.alpha / self.tests
-        return self.groups * max(seen.respondents(power, size, alpha) for seen, size in self._tests(name, epsilon))
+        return self.groups * max(seen.reports_needed(size, power, alpha) for seen, size in self._tests(name, epsilon))
 
     def epsilon(self, name: str, n: int, power: float) -> float:
         """Return the least level that is enough, by bisection for the hardest test; infinity if none is."""
-        if self.power(name, GRID_LEVEL, n) < power:
+        if min(self.powers(name, GRID_LEVEL, n)) < power:
             return math.inf
-        level, powers = _LEAST_LEVEL, self._powers(name, _LEAST_LEVEL, n)
+        level, powers = _LEAST_LEVEL, self.powers(name, _LEAST_LEVEL, n)
         while min(powers) < power:
             hardest = replace(self, planned=(self.planned[powers.index(min(powers))],))
             # what is enough for it is always one of the levels that were tried, so that every round ends higher
             low, level = level, GRID_LEVEL
             for _ in range(_HALVINGS):
                 middle = math.sqrt(low * level)
-                low, level = (low, middle) if hardest.power(name, middle, n) >= power else (middle, level)
-            powers = self._powers(name, level, n)
+                low, level = (low, middle) if hardest.powers(name, middle, n)[0] >= power else (middle, level)
+            powers = self.powers(name, level, n)
         return level
 
     def row(self, name: str, epsilon: float | None, n: int | None, power: float | None) -> dict[str, Any]:
@@ -479,18 +472,13 @@ class _Goal:
             "mechanism": kinds[0].name,
             "n": n,
             "epsilon": epsilon,
-            "power": self.power(name, level, n),
+            "power": min(self.powers(name, level, n)),
             "bits per report": max(kind.report_bits for kind in kinds),
         }
 
-    def _tests(self, name: str, epsilon: float) -> list[tuple[Detectability, float]]:
-        return [
-            (
-                one.seen_through(noise_of(name, math.prod(one.shape), epsilon)),
-                float(self.size.cohens_w(one.shape, one.tested)),
-            )
-            for one in self.planned
-        ]
+    def _tests(self, name: str, epsilon: float) -> list[tuple[NoncentralityProfile, float]]:
+        noises = (noise_of(name, math.prod(one.shape), epsilon) for one in self.planned)
+        return [(one.seen_through(noise), float(one.cohens_w)) for one, noise in zip(self.planned, noises, strict=True)]
 
 
 def _unknown(

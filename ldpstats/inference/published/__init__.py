@@ -1,8 +1,6 @@
 """Published tests of independence, as their papers have them: for comparison, not for use."""
 
-from ldpstats.inference.published.imran_meo import two_step_test
-from ldpstats.inference.published.naive import naive_test
-from ldpstats.inference.published.published_result import PublishedResult
-from ldpstats.inference.published.two_steps import proper_table
+from ldpstats.inference.published.imran_meo import proper_table, two_step_test
+from ldpstats.inference.published.published_result import PublishedResult, naive_test
 
 __all__ = ["PublishedResult", "naive_test", "proper_table", "two_step_test"]

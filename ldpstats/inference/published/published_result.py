@@ -1,26 +1,71 @@
-"""The result of a published test: its decision, by its paper's rule, and what is known to be wrong with it."""
+"""The result of a published test: its decision, by its paper's rule; and the naive test, which is INVALID."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
+import numpy as np
 import pandas as pd
 
-from ldpstats.errors import LdpstatsError
+from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.estimation import ASSUMED, ChannelFit, pvalue_in_words, refuse_empty
 from ldpstats.estimation.blocks import Block
+from ldpstats.inference.engine.procedure import chi_square_pvalue
 from ldpstats.inference.hypothesis_tests.independence import mutual_independence
 from ldpstats.inference.hypothesis_tests.result import model_fit
-from ldpstats.inference.published.two_steps import RULES, Rule, accepted_by
 from ldpstats.noise import simulation
-from ldpstats.numbers.arrays import FloatArray
-from ldpstats.pictures.intervals import ModelFit
+from ldpstats.numbers.arrays import FloatArray, IntArray, significance
+from ldpstats.pictures.intervals import Intervals
 from ldpstats.presentation import Result, Summary, summary_of_facts
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.saving.hints import Count, Share
+from ldpstats.saving.registered import Count, Share
 from ldpstats.tables import Table, checked_table
+
+Rule: TypeAlias = Literal["any table", "observed table", "two cells", "none"]
+
+_SMALL = 5
+RULES: Mapping[Rule, str] = {
+    "any table": "a cell below 5, in the observed or any drawn table, accepts",
+    "observed table": "a cell below 5 in the observed table accepts",
+    "two cells": "more than one cell below 5 in the observed table accept",
+    "none": "small cells do not matter",
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ChiSquare:
+    """Pearson's statistic, the fitted frequencies, and how many cells are below 5, for every table."""
+
+    statistic: FloatArray
+    expected: FloatArray
+    small: IntArray
+
+
+def chi_square(counts: FloatArray, shape: tuple[int, ...]) -> ChiSquare:
+    """Measure counts against the product of their margins (uniform, if there are none); expected zeros say nothing."""
+    total = counts.sum(axis=-1, keepdims=True)
+    shares = np.divide(counts, total, out=np.full(counts.shape, 1 / counts.shape[-1]), where=total > 0)
+    cells = shares.reshape(-1, *shape)
+    product = np.ones_like(cells)
+    for axis in range(1, cells.ndim):
+        product *= cells.sum(axis=tuple(other for other in range(1, cells.ndim) if other != axis), keepdims=True)
+    expected = product.reshape(shares.shape)
+    gaps = np.divide((shares - expected) ** 2, expected, out=np.zeros_like(expected), where=expected > 0)
+    statistic: FloatArray = total[..., 0] * gaps.sum(axis=-1)
+    return ChiSquare(statistic, expected, np.count_nonzero(counts < _SMALL, axis=-1))
+
+
+def accepted_by(rule: Rule, small_cells: int, small_tables: int) -> bool:
+    """Say whether a rule of thumb accepts, by the small cells observed, and drawn tables with such cells."""
+    return {
+        "any table": small_cells > 0 or small_tables > 0,
+        "observed table": small_cells > 0,
+        "two cells": small_cells > 1,
+        "none": False,
+    }[rule]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -147,7 +192,7 @@ class PublishedResult(Result):
         names = ("name", "attributes", "statistic", "pvalue", "threshold", "alpha", "rejected", "rule_applied", "n")
         return pd.DataFrame([{name: getattr(self, name) for name in names}])
 
-    def picture(self) -> ModelFit:
+    def picture(self) -> Intervals:
         """Return the estimates with their intervals, beside what independence expects by the published fit."""
         return model_fit(self.table, self.expected, self.name, "expected under independence")
 
@@ -167,17 +212,12 @@ class PublishedResult(Result):
         return summary_of_facts(self.name, facts, [decision, *self.caveats, ASSUMED, *self.fit.warning])
 
 
-def several_ways(table: Table) -> tuple[int, ...]:
-    """Return the shape of a table of at least two attributes; refuse others."""
+def counted_blocks(table: Table) -> tuple[Block, ...]:
+    """Return the blocks with reports of a table of at least two attributes that is estimated from its own."""
     if len(checked_table(table).shape) < 2:
         raise LdpstatsError(
             f"a table of {table.attributes!r} alone", "a Table of at least two attributes, such as tables['age', 'sex']"
         )
-    return table.shape
-
-
-def counted_blocks(table: Table) -> tuple[Block, ...]:
-    """Return the blocks with reports of a table that is estimated from its own."""
     if table.figures:
         raise LdpstatsError(
             f"a table of {' and '.join(table.attributes)} that is not estimated from reports of its own",
@@ -187,3 +227,84 @@ def counted_blocks(table: Table) -> tuple[Block, ...]:
     blocks = tuple(block for block in table.blocks if block.n > 0)
     refuse_empty(len(blocks), f"the table of {' and '.join(table.attributes)}")
     return blocks
+
+
+NaiveCounts: TypeAlias = Literal["reports", "debiased"]
+
+
+def naive_test(table: Table, on: NaiveCounts = "reports", alpha: float = 0.05) -> PublishedResult:
+    """Test independence by the classical χ², as if there were no noise: this is INVALID, and shows why.
+
+    Reports have other margins and dependences than the answers: fakes that are uniform over the cells of a table with
+    uneven margins are dependent themselves. Debiased counts scatter far more than counts do. Measured type I errors
+    reach 1 for both.
+
+    Parameters
+    ----------
+    table : Table
+        A table of at least two attributes, with its reports.
+    on : {"reports", "debiased"}
+        "reports" takes the reports (the supports, the noisy counts) for true counts. "debiased" takes the table's
+        estimate, times the number of reports. Negative cells are cut at zero.
+    alpha : float
+        The level.
+
+    Returns
+    -------
+    PublishedResult
+        With `rejected`, the decision, which is not to be trusted.
+
+    Examples
+    --------
+    Independent attributes, of which some categories are rare:
+
+    >>> import numpy as np
+    >>> from ldpstats import Domain, SampledGroups, naive_test
+    >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
+    >>> tables = SampledGroups(domain, epsilon=1.0).simulate(np.array([8100, 900, 900, 100]), rng=1)
+    >>> naive_test(tables["sex", "car"]).rejected
+    True
+    """
+    from scipy.special import chdtri
+
+    blocks, shape = counted_blocks(table), table.shape
+    if on not in list(_WORDS):
+        raise LdpstatsError(f"on = {on!r}", one_line(list(_WORDS)))
+    counts = _as_they_came(blocks) if on == "reports" else table.n * table.cells.estimate
+    steps = chi_square(np.maximum(counts, 0)[None], shape)
+    statistic, df = float(steps.statistic[0]), math.prod(shape) - 1 - sum(size - 1 for size in shape)
+    threshold = float(chdtri(df, significance(alpha)))
+    return PublishedResult.of(
+        table,
+        expected=steps.expected[0],
+        name="Naive χ² test of independence: INVALID, the noise is ignored",
+        statistic=statistic,
+        pvalue=chi_square_pvalue(df, statistic),
+        threshold=threshold,
+        alpha=float(alpha),
+        rejected=statistic > threshold,
+        rule="none",
+        small_cells=int(steps.small[0]),
+        small_tables=0,
+        method=f"INVALID: classical χ² with df = {df}, on {_WORDS[on]}",
+        pvalue_source="classical χ², INVALID",
+        caveats=("INVALID: this test ignores the noise; its true level may be anything up to 1.",),
+        seed=None,
+    )
+
+
+def _as_they_came(blocks: Sequence[Block]) -> FloatArray:
+    """Count the reports that name every cell, as they came."""
+    blocks = [block.by_value for block in blocks]
+    if not all(block.question.is_bijection and block.noise.outputs == block.noise.cells for block in blocks):
+        raise NotIdentifiedError(
+            "reports that do not name a cell", "blocks with one count for every cell", "'debiased' takes any blocks."
+        )
+    counts: FloatArray = np.sum([block.tally.counts[block.classes] for block in blocks], axis=0).astype(float)
+    return counts
+
+
+_WORDS: Mapping[NaiveCounts, str] = {
+    "reports": "reports taken for true answers",
+    "debiased": "debiased counts taken for true ones",
+}

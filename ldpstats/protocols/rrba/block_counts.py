@@ -17,16 +17,15 @@ from ldpstats.protocols.counting import (
     Respondents,
     SentRow,
     SentRows,
+    bad_reports,
     by_row,
-    decoded_reports,
     read_times,
     refuse_bad_rows,
-    unknown_rows,
     without_rows,
 )
 from ldpstats.protocols.wire import Reason
 from ldpstats.tables import TableSet
-from ldpstats.tables.parts import Parts
+from ldpstats.tables.respondents import Parts
 
 BlocksOfRow: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64]]
 """The reports about a group, a row for each block; and how many of a block's respondents drew from a seed."""
@@ -77,27 +76,22 @@ class BlockCounts:
 
     def bad_rows(self, rows: SentRows) -> dict[int, Reason]:
         """Return, by their places, why rows cannot be counted."""
-        reasons, blocks = unknown_rows(rows, self._rows), _blocks_of(rows)
-        allowed = "numbers of blocks, from 0"
+        reasons, blocks = bad_reports(rows, self._rows), _blocks_of(rows)
         for place in np.flatnonzero((blocks < 0) | (blocks > _LARGEST_BLOCK)).tolist():
-            reasons[place] = Reason(f"the block {blocks[place]}", allowed)
-        known = np.flatnonzero(rows.rows < len(self._rows))
-        for row, places in by_row(rows.rows[known]):
-            here = known[places]
-            reasons |= decoded_reports(rows.reports[here], self._rows[row].wire, here)[1]
+            reasons.setdefault(place, Reason(f"the block {blocks[place]}", "numbers of blocks, from 0"))
         return dict(sorted(reasons.items()))
 
     def take(self, rows: SentRows) -> None:
         """Count all of these rows or, naming its place, refuse one that no client can have sent."""
         refuse_bad_rows(self.bad_rows, rows)
-        blocks = _blocks_of(rows)
+        blocks, counted = _blocks_of(rows), [0] * len(self._rows)
         simulated = np.broadcast_to(np.asarray(rows.simulated), len(rows))
         for row, places in by_row(rows.rows):
             cells = blocks[places] * self._cells[row] + rows.reports[places].astype(np.int64)
             self._counts[row].update(_how_often(cells))
             self._simulated[row].update(_how_often(blocks[places][simulated[places]]))
-            numbers = None if rows.numbers is None else rows.numbers[places]
-            self._respondents.take(row, rows.identity, numbers, len(places))
+            counted[row] = len(places)
+        self._respondents.take(rows, counted)
 
     def add(self, other: Self) -> None:
         """Add counts of the same protocol: of other rows of these collections, or of other collections."""

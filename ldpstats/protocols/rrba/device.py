@@ -13,11 +13,10 @@ from ldpstats.errors import DomainError, LdpstatsError, ReportError, one_line, s
 from ldpstats.numbers.arrays import real_number
 from ldpstats.numbers.randomness import Rng, client_draws, client_words
 from ldpstats.protocols.groups import checked_domain
-from ldpstats.protocols.outside import REFUSE, checked_outside
+from ldpstats.protocols.population import REFUSE, checked_outside
 from ldpstats.protocols.rrba.ownership import Owned, in_turn
 from ldpstats.protocols.rrba.query import Answer, Query
-from ldpstats.saving.envelope import opened, sealed
-from ldpstats.saving.files import Saveable
+from ldpstats.saving.files import Saveable, opened, sealed
 
 if TYPE_CHECKING:
     from ldpstats.protocols.rrba.protocol import RRBA

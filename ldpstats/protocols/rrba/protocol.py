@@ -26,8 +26,7 @@ from ldpstats.numbers.grid import GRID, numerator_at_most
 from ldpstats.numbers.randomness import Rng, client_draws, generator, permutation
 from ldpstats.presentation import Summary, progress
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.protocols.counting import Sending, SentReports, SentRow
-from ldpstats.protocols.framed import numbered, take_frame
+from ldpstats.protocols.counting import Layout, Sending, SentReports, SentRow
 from ldpstats.protocols.groups import (
     Group,
     NamedGroups,
@@ -38,9 +37,9 @@ from ldpstats.protocols.groups import (
     refuse_shared_labels,
     views_of,
 )
-from ldpstats.protocols.outside import REFUSE, checked_outside
 from ldpstats.protocols.partitions import collected_by_partition, is_partitioned
-from ldpstats.protocols.population import Population, people_of, respondents
+from ldpstats.protocols.population import REFUSE, Population, checked_outside, people_of, respondents
+from ldpstats.protocols.row_frames import numbered, take_frame
 from ldpstats.protocols.rrba.aggregator import Aggregator
 from ldpstats.protocols.rrba.block_counts import BlockCounts, BlocksOfRow, CellsOfGroup
 from ldpstats.protocols.rrba.device import Client
@@ -52,7 +51,7 @@ from ldpstats.protocols.saved import SavedProtocol
 from ldpstats.protocols.schedule import RECORD, among, equal_shares, scheduled
 from ldpstats.protocols.summary import counted, summary_of
 from ldpstats.tables import Origin, Table, TableSet
-from ldpstats.tables.parts import Parts, new_identity
+from ldpstats.tables.respondents import Parts, new_identity
 
 _ANSWERS = ("group", "view")
 _UPDATES = ("block", "client")
@@ -421,7 +420,7 @@ class RRBA(SavedProtocol):
             How the tables are estimated, as in `Table.estimated_by`.
         """
         counting = self.counting(method)
-        take_frame(counting, reports, self.fingerprint(), self.sent_rows)
+        take_frame(counting, reports, self.fingerprint(), Layout(self.sent_rows, self.adaptive))
         return counting.tables()
 
     @cached_property

@@ -19,12 +19,12 @@ from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation import two_blocks
 from ldpstats.estimation.block_stack import TruthOrFakeStack, all_truth_or_fake
 from ldpstats.estimation.blocks import Block
-from ldpstats.estimation.shown_values import notes_of, shown_values
+from ldpstats.estimation.estimate import notes_of, shown_values
 from ldpstats.estimation.unbiased_estimates import full_blocks
 from ldpstats.noise import simulation
 from ldpstats.numbers.arrays import BoolArray, FloatArray, IntArray, significance
 from ldpstats.presentation import Picture, Result, Summary, plain_list, plain_values, summary_of_figures
-from ldpstats.saving.hints import Share
+from ldpstats.saving.registered import Share
 from ldpstats.tables import Table, checked_table
 
 _WIDTHS = {

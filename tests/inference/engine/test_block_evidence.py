@@ -13,11 +13,11 @@ from support.two_way_tables import drawn, independent, table_of
 
 import ldpstats as ldp
 from ldpstats.inference.engine import detectability, null_model
-from ldpstats.inference.engine.block_evidence import BlockEvidence
-from ldpstats.inference.engine.detectability import Sensitivity, dependences_seen, deviations_seen
+from ldpstats.inference.engine.detectability import NoncentralityProfile, dependences_seen, deviations_seen
+from ldpstats.inference.engine.evidence import BlockEvidence
 from ldpstats.inference.engine.families import ProductOfConditionals
 from ldpstats.inference.engine.monte_carlo import AmongMany, MonteCarlo, automatic, drawn_pvalues, reaches
-from ldpstats.inference.engine.null_model import RANKING, _safe, curvature_loss, null_score
+from ldpstats.inference.engine.null_model import Drawn, _safe, curvature_loss, null_score
 from ldpstats.inference.engine.procedure import STATISTICS, approximations_checked, evidence_of
 from ldpstats.tables import Table
 
@@ -126,7 +126,7 @@ def test_of_wide_tables_the_power_needs_no_eigenvalues(name: str) -> None:
         assert found.size == wanted.size == df
         assert found.sum() == pytest.approx(wanted.sum(), rel=1e-9)
         for size in (0.05, 0.1, 0.2):
-            powers = [Sensitivity(df, seen, 31).power(size, 0.05) for seen in (found, wanted)]
+            powers = [NoncentralityProfile(df, seen, 31).power(size, 0.05) for seen in (found, wanted)]
             assert powers[0] == pytest.approx(powers[1], abs=1e-3)
 
 
@@ -182,18 +182,21 @@ def test_what_stays_below_is_not_fitted_and_all_else_is_ranked_as_before(name: s
     seen = evidence_of(table_of(SHAPE, [drawn(name, n, 1.0, n, independent(*SHAPE))]))
     statistic, null = STATISTICS["gls"](MODEL, seen, 12), independent(*SHAPE).ravel()
     stack = seen.replicates(null, 400, np.random.default_rng(2))
-    ranked = statistic(stack, null, np.zeros(1)).statistic
-    at_start = null_score(MODEL, stack, statistic.fit.start(MODEL, stack, null), statistic.fit.solve)
+    drawn_at = Drawn(null, np.zeros(1))
+    ranked = statistic(stack, drawn_at).statistic
+    at_start = null_score(MODEL, stack, statistic.fit.start(MODEL, stack, drawn_at), statistic.fit.solve)
     start = statistic.total(at_start.score, at_start.information) - np.maximum(at_start.gain, 0)
     most = np.maximum(1.5 * start, chdtri(statistic.df, 0.02))
-    assert_allclose(ranked, np.minimum(statistic(stack, null).statistic, most), rtol=1e-9)
+    assert_allclose(
+        ranked, np.minimum(statistic.fit(MODEL, stack, drawn_at, statistic._measure).statistic, most), rtol=1e-9
+    )
     for level in (0.9, 0.985, 0.9975):
         least = np.full(1, np.quantile(ranked, level))
         with patch.object(null_model, "_safe", wraps=_safe) as steps:
-            stopped = statistic(stack, null, least).statistic
+            stopped = statistic(stack, Drawn(null, least)).statistic
         assert ((stopped >= least) == (ranked >= least)).all()
         fitted = [len(known.args[1]) for known in steps.call_args_list]
-        assert fitted == [np.count_nonzero(most >= least)] * RANKING.steps
+        assert fitted == [np.count_nonzero(most >= least)] * 3
         assert (fitted[0] < 100) == (least[0] > chdtri(statistic.df, 0.02))
 
 
@@ -203,9 +206,9 @@ def test_what_is_as_far_as_the_observed_table_at_the_start_alone_does_not_reach_
     block = replace(drawn("grr", 5, 0.3, 1, independent(2, 2)), counts=np.array([0, 0, 0, 5]))
     seen = evidence_of(table_of((2, 2), [block]))
     statistic, null = STATISTICS["gls"](ProductOfConditionals.independent((2, 2)), seen, 4), np.full(4, 0.25)
-    (observed,) = statistic(seen, null, np.zeros(1)).statistic
+    (observed,) = statistic(seen, Drawn(null, np.zeros(1))).statistic
     everything = replace(seen, counts=(tallies,))
-    ranked = statistic(everything, null, np.zeros(1)).statistic
+    ranked = statistic(everything, Drawn(null, np.zeros(1))).statistic
     with patch.object(BlockEvidence, "replicates", return_value=everything):
         (found,) = drawn_pvalues([MonteCarlo(len(tallies), 1)], statistic, [seen], null[None])
     assert found == (1 + np.count_nonzero(reaches(ranked, observed))) / (1 + len(tallies))

@@ -10,12 +10,10 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 import ldpstats as ldp
-from ldpstats.inference.engine.block_evidence import BlockEvidence
-from ldpstats.inference.engine.boundary import likeliest
-from ldpstats.inference.engine.evidence import Evidence
+from ldpstats.inference.engine.evidence import BlockEvidence, Evidence
 from ldpstats.inference.engine.families import LogLinear
-from ldpstats.inference.engine.null_model import NullFit
-from ldpstats.inference.engine.statistics import LikelihoodRatio, NullFitter
+from ldpstats.inference.engine.null_model import NullFit, NullFitter
+from ldpstats.inference.engine.statistics import LikelihoodRatio, likeliest
 
 NAMES = ("a", "b", "c")
 # each within the next

@@ -26,9 +26,8 @@ from ldpstats.inference import (
     no_three_way_interaction_test,
     trend_test,
 )
-from ldpstats.inference.engine.block_evidence import BlockEvidence
 from ldpstats.inference.engine.detectability import information_beyond
-from ldpstats.inference.engine.estimate_evidence import EstimateEvidence
+from ldpstats.inference.engine.evidence import BlockEvidence, EstimateEvidence
 from ldpstats.inference.engine.families import ProductOfConditionals
 from ldpstats.inference.engine.null_model import irregular
 from ldpstats.inference.engine.statistics import ScoreStatistic

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import hypergeom
 
-from ldpstats.inference.engine.exchangeable import log_part_pvalues
+from ldpstats.inference.hypothesis_tests.collectors import log_part_pvalues
 from ldpstats.numbers.arrays import FloatArray
 
 

@@ -14,7 +14,7 @@ import ldpstats as ldp
 from ldpstats.answers.questions import Question
 from ldpstats.estimation.blocks import Block
 from ldpstats.inference.engine import families
-from ldpstats.inference.engine.block_evidence import BlockEvidence
+from ldpstats.inference.engine.evidence import BlockEvidence
 from ldpstats.inference.engine.families import Axes, LinearSubspace, LogLinear, ProductOfConditionals
 from ldpstats.inference.engine.statistics import ScoreStatistic
 from ldpstats.noise import Information

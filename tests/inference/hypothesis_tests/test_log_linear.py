@@ -18,7 +18,7 @@ from support.noisy_tables import seen_without_noise
 
 import ldpstats as ldp
 from ldpstats.estimation.blocks import Block
-from ldpstats.inference.engine.block_evidence import BlockEvidence
+from ldpstats.inference.engine.evidence import BlockEvidence
 from ldpstats.inference.engine.statistics import NestedStatistic, ScoreStatistic
 from ldpstats.noise import Tally
 

@@ -12,9 +12,8 @@ from support.spoken import spoken
 from support.two_way_tables import MARGINS
 
 import ldpstats as ldp
-from ldpstats.inference.planning.curves import power_curve, sample_size_curve
 from ldpstats.inference.planning.plans import plan
-from ldpstats.inference.planning.sizing import power, sample_size
+from ldpstats.inference.planning.sizing import power, power_curve, sample_size, sample_size_curve
 from ldpstats.mechanisms import REGISTRY
 
 

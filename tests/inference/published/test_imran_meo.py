@@ -17,8 +17,10 @@ from support.published_formulas import elastic_net, pearson
 from ldpstats import RRBA, CentralLaplace, Domain, LdpstatsError, NotIdentifiedError, SampledGroups, Table
 from ldpstats.answers.questions import Question
 from ldpstats.estimation.blocks import Block
+from ldpstats.inference.engine.monte_carlo import MonteCarlo
 from ldpstats.inference.published import PublishedResult, naive_test, two_step_test
-from ldpstats.inference.published.two_steps import RULES, Rule, noisy_table
+from ldpstats.inference.published.imran_meo import noisy_table
+from ldpstats.inference.published.published_result import RULES, Rule
 from ldpstats.noise import MultinomialNoise, Tally, TruthOrFake
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.protocols.central import CentralGaussian
@@ -118,14 +120,12 @@ def test_a_share_of_the_tables_is_not_rounded_past_a_whole_number() -> None:
 
 
 def _statistics(n_resamples: int) -> NDArray[np.float64]:
-    from ldpstats.inference.engine.monte_carlo import MonteCarlo
-    from ldpstats.inference.published import two_steps
 
     table = table_of([130, 80, 90, 120])
     noisy = noisy_table(table.blocks, "unbiased")
     result = two_step_test(table, rule="none", rng=3)
     drawn = MonteCarlo(n_resamples, 3)
-    return two_steps.redrawn(noisy, result.expected.ravel(), table.n, (2, 2), 0.01, drawn)[0]
+    return noisy.redrawn(result.expected.ravel(), table, 0.01, drawn)[0]
 
 
 def table_of_kind(kind: str) -> Table:
@@ -232,7 +232,7 @@ def test_gamma_below_one_changes_nothing_and_one_does() -> None:
 
 def test_many_blocks_are_drawn_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     table = table_of([130, 80, 90, 120])
-    monkeypatch.setattr("ldpstats.inference.published.two_steps._AT_ONCE", 40)
+    monkeypatch.setattr("ldpstats.inference.published.imran_meo._AT_ONCE", 40)
     result = two_step_test(table, n_resamples=25, rng=1)
     assert round(26 * result.pvalue) in range(1, 27)
     # the first ten tables are the same, however many follow

@@ -27,7 +27,7 @@ from support.rrba_collections import (
 from ldpstats import RRBA, LdpstatsError
 from ldpstats.numbers.grid import GRID
 from ldpstats.protocols.rrba import Aggregator, Answer, Query
-from ldpstats.saving.envelope import sealed
+from ldpstats.saving.files import sealed
 
 FORGED = {
     "a number not yet made": {"number": 99},
@@ -211,33 +211,16 @@ def block(state: dict[str, Any], place: int = 0) -> dict[str, Any]:
 
 
 DAMAGED: dict[str, Callable[[dict[str, Any]], object]] = {
-    "a count": lambda state: block(state)["counts"][0].__setitem__(0, 77),
-    "a negative count": lambda state: block(state)["counts"][0].__setitem__(0, -1),
     "edited cells that add up": lambda state: block(state).update(counts=[moved(block(state)["counts"][0])]),
-    "a block's size": lambda state: block(state).update(n=5),
-    "a cell too many": lambda state: block(state)["counts"][0].append(0),
     "a fake's chance": lambda state: block(state)["randomizers"][0][1].__setitem__(0, 1),
     "fakes of other reports": lambda state: block(state, 1).update(randomizers=block(state)["randomizers"]),
     "a surer truth": lambda state: block(state)["randomizers"][0].__setitem__(0, GRID),
-    "fewer units": lambda state: state["series"].clear(),
-    "more units": lambda state: state["series"].append(state["series"][0]),
     "the protocol's level": lambda state: state["protocol"].update(epsilon=0.5),
     "the protocol's block size": lambda state: state["protocol"].update(block_size=4),
-    "no protocol": lambda state: state["protocol"].update(epsilon=-1.0),
-    "the answered": lambda state: state.update(answered="0g"),
-    "a key that is none": lambda state: state.update(keys=5),
-    "no number made": lambda state: state.pop("made"),
-    "more names": lambda state: state.update(more=1),
-    "a count of words": lambda state: block(state)["counts"][0].__setitem__(0, "1"),
-    "no blocks": lambda state: state["series"][0].clear(),
-    "fewer queries made than answered": lambda state: state.update(made=0),
-    "a negative number made": lambda state: state.update(made=-4),
     "a number made that fills the memory": lambda state: state.update(made=3_000_000_000),
     "more answers than reports": lambda state: state.update(answered="ffff", made=16),
     "an answer less": lambda state: state.update(answered="7f"),
-    "no keys": lambda state: state.update(keys=[]),
     "no key for the first query": lambda state: state["keys"][0].__setitem__(0, 1),
-    "a short key": lambda state: state["keys"][0].__setitem__(1, "00"),
     "a whole block gone": lambda state: state["series"][0].pop(0),
     "a block twice": lambda state: state["series"][0].insert(1, block(state)),
     "a block of no reports": lambda state: state["series"][0].append(block(state, 2) | {"n": 0, "counts": [[0] * 4]}),
@@ -245,8 +228,6 @@ DAMAGED: dict[str, Callable[[dict[str, Any]], object]] = {
     "a late report that is none": lambda state: block(state).update(late=[[4, 0, 0, 0]]),
     "late reports of an open block": lambda state: block(state, 2).update(late=block(state, 2)["counts"]),
     "late reports that leave a block too few": lambda state: block(state).update(late=block(state)["counts"]),
-    "late reports about nothing": lambda state: block(state).update(late=0),
-    "an identity": lambda state: state.update(identity="0" * 31),
     "the unit asked first": lambda state: state.update(first=1),
 }
 
