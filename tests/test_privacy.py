@@ -195,12 +195,3 @@ class TestShown:
     def test_the_ratio_that_is_shown_is_not_below_what_it_is(self, epsilon: float) -> None:
         # the doubles e^ε and what is printed of it may each be off in their last digits
         assert float(times_as_likely(epsilon).replace(",", "")) >= math.exp(epsilon) * (1 - 2e-12)
-
-    def test_every_format_can_be_made(self) -> None:
-        awkward = PrivacyStatement(1.0, "<b> & 5 % of $_|", {"a|b_$": 0.5, "c\nd": 1.0}, nominal_epsilon=0.5)
-        shown = awkward.summary()
-        assert "&lt;b&gt;" in awkward._repr_html_()
-        assert awkward.as_latex() == shown.as_latex()
-        assert awkward.as_markdown() == shown.as_markdown()
-        awkward.plot().figure.canvas.draw()
-        assert PrivacyStatement.from_json(awkward.to_json()) == awkward

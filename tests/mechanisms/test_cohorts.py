@@ -2,63 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
-from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
-from support.parameters import certifications
 from support.planted_bugs import HashCountIgnored
 
 from ldpstats.conformance import ConformanceError, certify, exact_channel
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, ReportError
-from ldpstats.mechanisms import GRR, SS, SUE, Mechanism
-from ldpstats.mechanisms.cohorts import ORAPPOR, ORR, RAPPOR, Codes, flip_numerator, permuted, public_codes
+from ldpstats.mechanisms import GRR, SS, SUE
+from ldpstats.mechanisms.cohorts import ORAPPOR, ORR, RAPPOR, flip_numerator, permuted, public_codes
 from ldpstats.mechanisms.unary import bit_counts
-from ldpstats.noise.revealed import RevealedBits
 from ldpstats.numbers.grid import GRID
 from ldpstats.privacy import strict_epsilon
-
-
-def three_hashes(k: int, epsilon: float) -> RAPPOR:
-    return RAPPOR(k, epsilon, bits=5 if k < 10 else 128, hashes=3, seed=2)
-
-
-def simple_hashing(k: int, epsilon: float) -> RAPPOR:
-    return RAPPOR(k, epsilon, bits=3, hashes=1, cohorts=k, seed=1)
-
-
-VARIANTS = {
-    "one hash function, three bits": simple_hashing,
-    "three hash functions": three_hashes,
-}
-
-
-@pytest.mark.parametrize(("make", "check"), certifications(VARIANTS))
-def test_rappor_with_other_options_is_certified(make: Callable[..., Mechanism], check: Callable[..., None]) -> None:
-    assert check(make) is None
-
-
-def worst_distance(mechanism: RAPPOR) -> int:
-    """Return the largest number of bits in which two values' filters of one cohort differ, by writing them out."""
-    filters = np.zeros((mechanism.codes.cohorts, mechanism.codes.width, mechanism.k), dtype=bool)
-    for cohort, function, value in np.ndindex(mechanism.codes.symbols.shape):
-        filters[cohort, mechanism.codes.symbols[cohort, function, value], value] = True
-    pairs = product(range(mechanism.k), repeat=2)
-    return max(int((filters[..., v] != filters[..., w]).sum(axis=1).max()) for v, w in pairs)
-
-
-@pytest.mark.parametrize("k", [2, 3, 5, 17])
-@pytest.mark.parametrize("hashes", [1, 2, 3])
-def test_the_strict_level_is_that_of_the_worst_pair_of_filters(k: int, hashes: int) -> None:
-    mechanism = RAPPOR(k, 1.0, hashes=hashes)
-    distance = worst_distance(mechanism)
-    flip = Fraction(flip_numerator(1.0, 2 * hashes), GRID)
-    assert mechanism.likelihood_ratio() == ((1 - flip) / flip) ** distance
-    assert mechanism.strict_epsilon() == pytest.approx(distance / (2 * hashes), abs=1e-9)
-    assert bool(mechanism.slack_reason) == (distance < 2 * hashes)
 
 
 @pytest.mark.parametrize("differing", [2, 6, 10, 14])
@@ -66,25 +23,6 @@ def test_a_share_of_the_level_is_not_rounded_up(differing: int) -> None:
     for epsilon in (0.1, 0.7, 1.0, 2.3, 5.0, 10.0):
         flip = flip_numerator(epsilon, differing)
         assert epsilon - 1e-9 < strict_epsilon(Fraction(GRID - flip, flip) ** differing) <= epsilon
-
-
-def test_a_filter_of_its_own_bit_for_every_value_is_symmetric_unary_encoding() -> None:
-    k, epsilon = 4, 1.3
-    flip = flip_numerator(epsilon, 2) / GRID
-    filters = Codes(permuted(k, 1, k, 0)[:, None, :], k).filters()
-    frequencies = np.array([0.4, 0.3, 0.2, 0.1])
-    covariance = RevealedBits(filters, 1 - flip, flip).covariance(frequencies)
-    assert covariance == pytest.approx(SUE(k, epsilon).noise.covariance(frequencies), abs=1e-12)
-
-
-def test_one_hash_function_decodes_with_the_least_variance() -> None:
-    uniform = np.full(40, 1 / 40)
-    variances = [
-        float(np.mean(RAPPOR(40, 1.0, bits=64, hashes=hashes, cohorts=8).variance(uniform, 1)))
-        for hashes in (1, 2, 4, 8)
-    ]
-    assert variances == sorted(variances)
-    assert variances[1] > 2 * variances[0]
 
 
 def test_the_first_bytes_of_a_report_are_the_cohort() -> None:

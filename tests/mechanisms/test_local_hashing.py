@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, product
 from typing import Any
 
 import numpy as np
@@ -101,32 +101,15 @@ def test_the_scaled_down_affine_map_fails_just_beyond_its_theorem() -> None:
     assert set(np.bincount(16 * scaled_down(0) + scaled_down(32), minlength=256)) == {0, 512}
 
 
-@pytest.mark.parametrize("g", [2, 3, 4, 17])
-@pytest.mark.parametrize(
-    "pair", [(0, 1), (1, 2), (998, 999), (0, 2), (0, 64), (5, 5 + (1 << 10)), (0, 1 << 16), (3, 3 + (1 << 20))]
-)
-def test_symbols_of_two_values_are_uniform_and_independent(g: int, pair: tuple[int, int]) -> None:
-    one, other = (symbols(value, g) for value in pair)
-    assert uniform_pvalue(g * one + other, g * g) > FALSE_FAILURE_RATE
+PAIRS = [(0, 1), (1, 2), (998, 999), (0, 2), (0, 64), (5, 5 + (1 << 10)), (0, 1 << 16), (3, 3 + (1 << 20))]
+TRIPLES = [(0, 1, 2), (1, 2, 3), (0, 1, 3), (1, 2, 4), (0, 500, 999), (0, 1, 1 << 10), (0, 1 << 16, 1 << 17)]
+TRIPLES += [(7, 7 + (1 << 20), 7 + (2 << 20))]
 
 
-@pytest.mark.parametrize("g", [2, 3, 4, 8])
-@pytest.mark.parametrize(
-    "values",
-    [
-        (0, 1, 2),
-        (1, 2, 3),
-        (0, 1, 3),
-        (0, 500, 999),
-        (0, 1, 1 << 10),
-        (0, 1 << 16, 1 << 17),
-        (7, 7 + (1 << 20), 7 + (2 << 20)),
-        (1, 2, 4),
-    ],
-)
-def test_symbols_of_three_values_are_uniform_and_independent(g: int, values: tuple[int, int, int]) -> None:
-    one, two, three = (symbols(value, g) for value in values)
-    assert uniform_pvalue((one * g + two) * g + three, g**3) > FALSE_FAILURE_RATE
+@pytest.mark.parametrize(("g", "values"), [*product([2, 3, 4, 17], PAIRS), *product([2, 3, 4, 8], TRIPLES)], ids=str)
+def test_symbols_of_two_and_three_values_are_uniform_and_independent(g: int, values: tuple[int, ...]) -> None:
+    together = sum(g**place * symbols(value, g) for place, value in enumerate(values))
+    assert uniform_pvalue(together, g ** len(values)) > FALSE_FAILURE_RATE
 
 
 def test_without_scattering_three_values_in_a_row_would_depend_on_each_other() -> None:

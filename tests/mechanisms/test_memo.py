@@ -71,20 +71,6 @@ def test_a_saved_memo_resumes_exactly(mechanism: Longitudinal) -> None:
     assert memo.to_json() == restored.to_json()
 
 
-def test_reports_of_a_round_are_counted_and_estimated_like_any_others(mechanism: Longitudinal) -> None:
-    memo, n = Memo(mechanism), 20_000
-    values = np.arange(n) % 2
-    for seed in (1, 2):
-        reports = memo.reports(np.arange(n), values, rng=seed)
-        assert len(reports) == n
-        estimate = mechanism.estimate(reports)
-        truth = np.zeros(mechanism.k)
-        truth[:2] = 0.5
-        # 5.5 standard errors
-        bound = 5.5 * np.sqrt(np.diagonal(mechanism.noise.covariance(truth)) / n)
-        assert np.all(np.abs(estimate.estimate - truth) < bound)
-
-
 @pytest.mark.parametrize(
     ("kind", "classes"), [(LGRR(6, 1.0), 6), (LSUE(6, 1.0), 6), (LBLH(6, 1.0), 2), (DBitFlipPM(6, 1.0, d=2), 3)]
 )
@@ -97,14 +83,6 @@ def test_a_respondent_has_one_permanent_answer_for_each_class_of_values(kind: Lo
     assert len(memo) > 45 * classes
     if not isinstance(kind, LBLH):
         assert len(memo) == 50 * classes
-
-
-def test_hash_functions_and_revealed_values_stay_the_same_for_a_respondent() -> None:
-    for kind, kept in ((LOLH(40, 3.0), 2), (DBitFlipPM(40, 1.0, d=5), 5)):
-        memo = Memo(kind)
-        rounds = [memo.reports(np.arange(30), np.full(30, value), rng=value).data[:, :kept] for value in range(10)]
-        assert all(np.array_equal(one, rounds[0]) for one in rounds)
-        assert len(np.unique(rounds[0], axis=0)) > 25
 
 
 def test_reports_are_secure_unless_a_seed_is_given_and_a_seed_leaves_its_mark() -> None:

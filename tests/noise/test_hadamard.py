@@ -75,20 +75,6 @@ def test_columns_are_drawn_with_their_exact_law(people: list[int], positive: boo
     assert fit_pvalue(counted(drawn.reshape(-1, 8)), law) > FALSE_FAILURE_RATE
 
 
-@pytest.mark.parametrize(
-    "arguments", [(1, 1, 4, 0.6), (4, 1, 4, 0.6), (3, 1, 6, 0.6), (3, 1, 4, 0.5), (3, 1, 4, 1.1), (3, 1, 4, math.nan)]
-)
-def test_what_is_no_hadamard_response_is_refused(arguments: tuple[int, int, int, float]) -> None:
-    with pytest.raises(LdpstatsError, match="Allowed"):
-        HadamardResponse(*arguments)
-
-
-@pytest.mark.parametrize(("cells", "truth"), [(1, 0.7), (3, 0.5), (3, 1.1), (3, math.nan)])
-def test_what_are_no_hadamard_coefficients_is_refused(cells: int, truth: float) -> None:
-    with pytest.raises(LdpstatsError, match="Allowed"):
-        HadamardRandomizedResponse(cells, truth)
-
-
 @pytest.mark.parametrize("channel", HADAMARD.values(), ids=HADAMARD)
 def test_channels_are_saved_and_do_not_merge(channel: Any) -> None:
     assert decoded(encoded(channel)) == channel

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc
 from support.comparisons import FALSE_FAILURE_RATE, close, on_contrasts, some_frequencies
 from support.report_laws import has_enumerated_moments, report_law
-from support.revealed_bits import BLOOM, REVEALED
+from support.revealed_bits import BLOOM, REVEALED, SOME_OF_A_COHORT as SOME
 
 from ldpstats.errors import NotIdentifiedError
 from ldpstats.noise import (
@@ -160,7 +160,9 @@ def has_moments(tallies: NDArray[np.int64], mean: NDArray[np.float64], covarianc
 
 # Beyond 1e9 respondents the subset sampler has to split them.
 @pytest.mark.parametrize("n", [10**6, 35 * 10**8])
-@pytest.mark.parametrize("noise", [SUBSETS[2], SUBSETS[3], BITS[1], FAKES[0], FAKES[1], TALL, FLAT, SKEW], ids=str)
+@pytest.mark.parametrize(
+    "noise", [SUBSETS[2], SUBSETS[3], BITS[1], FAKES[0], FAKES[1], TALL, FLAT, SKEW, SOME], ids=str
+)
 def test_tallies_of_many_respondents_have_the_exact_moments(noise: NoiseModel, n: int) -> None:
     frequencies = np.arange(noise.cells) / (noise.cells * (noise.cells - 1) / 2)
     known = np.round(n * frequencies).astype(np.int64)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy.special import chdtrc
 from support.comparisons import FALSE_FAILURE_RATE, close, some_frequencies
-from support.revealed_bits import COHORTS, DBITFLIP, FILTERS, REVEALED, SKETCH, SOME_OF_A_COHORT, UNARY, UNIDENTIFIED
+from support.revealed_bits import COHORTS, DBITFLIP, FILTERS, REVEALED, SKETCH, UNARY, UNIDENTIFIED
 
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, ReportError
 from ldpstats.noise import SupportNoise, Tally
@@ -45,13 +45,6 @@ def test_each_respondent_reveals_a_uniform_set() -> None:
     assert chdtrc(9, ((counts - 6000) ** 2 / 6000).sum()) > FALSE_FAILURE_RATE
     crowd = uniform_subset_counts(np.array([10**12, 0]), 4, 4, np.random.default_rng(7))
     assert crowd.tolist() == [[10**12] * 4, [0] * 4]
-
-
-def test_a_million_million_respondents_are_simulated_at_once() -> None:
-    counts = SOME_OF_A_COHORT.simulate(np.array([6, 3, 1]) * 10**11, np.random.default_rng(8))
-    estimate = SOME_OF_A_COHORT.debias(counts / 10**12)
-    deviation = 6 * np.sqrt(np.diagonal(SOME_OF_A_COHORT.covariance(np.array([0.6, 0.3, 0.1]))) / 1e12)
-    assert np.all(np.abs(estimate - [0.6, 0.3, 0.1]) < deviation)
 
 
 def test_differences_are_counted_within_cohorts_and_up_to_what_is_revealed() -> None:

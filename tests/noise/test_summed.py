@@ -15,7 +15,7 @@ from support.report_laws import report_law
 
 import ldpstats as ldp
 from ldpstats.estimation.estimate import Estimate
-from ldpstats.noise import SummedSupport, SupportNoise, Tally
+from ldpstats.noise import SummedSupport, SupportNoise
 from ldpstats.noise.weighted import weighted_report
 from ldpstats.saving.codec import decoded, encoded
 
@@ -109,12 +109,6 @@ class TestTallies:
             coarse.tally.counts.tolist()
             == np.stack([of_values[:, :2].sum(axis=1), of_values[:, 2]], 1).ravel().tolist()
         )
-
-    def test_many_tables_are_added_up_at_once(self) -> None:
-        tables = Tally(BITS.support, np.arange(12).reshape(2, 6), 20, simulated=5).merged(np.array([0, 0, 0, 1, 2, 2]))
-        assert tables is not None
-        assert tables.counts.tolist() == [[3, 3, 9], [21, 9, 21]]
-        assert (tables.noise, tables.n, tables.simulated) == (BITS, 20, 5)
 
 
 class TestTables:

@@ -13,13 +13,22 @@ import pytest
 
 import ldpstats as ldp
 from ldpstats.errors import LdpstatsError, ReportError
-from ldpstats.noise import DenseChannel, MultinomialNoise, NoiseModel, SupportNoise, Tally, TruthOrFake
+from ldpstats.noise import (
+    CohortChannel,
+    DenseChannel,
+    HadamardRandomizedResponse,
+    HadamardResponse,
+    NoiseModel,
+    SupportNoise,
+    Tally,
+    TruthOrFake,
+)
 from ldpstats.saving.codec import decoded, encoded
 
-FAKE = MultinomialNoise(TruthOrFake(0.3, (0.1, 0.2, 0.3, 0.4)))
+FAKE = TruthOrFake(0.3, (0.1, 0.2, 0.3, 0.4))
 BITS = SupportNoise.independent(4, 0.5, 0.1)
 SETS = SupportNoise.subset(4, 0.7, 2)
-DENSE = MultinomialNoise(DenseChannel(((1 / 3, 2 / 3, 0.0), (0.25, 0.25, 0.5))))
+DENSE = DenseChannel(((1 / 3, 2 / 3, 0.0), (0.25, 0.25, 0.5)))
 
 
 @pytest.mark.parametrize("noise", [FAKE, BITS, SETS, DENSE, SupportNoise.subset(1000, 1 / 3, 77)], ids=str)
@@ -49,7 +58,7 @@ def test_merged_tallies_add_up_their_counts_and_stay_simulated() -> None:
 def test_a_product_of_channels_merges_onto_a_factor() -> None:
     """One attribute's answer beside another's, added up over the other."""
     one, other = (ldp.GRR(k, 1.5).noise.channel.matrix() for k in (3, 4))
-    noise = MultinomialNoise(DenseChannel(tuple(map(tuple, np.kron(one, other).tolist()))))
+    noise = DenseChannel(tuple(map(tuple, np.kron(one, other).tolist())))
     for classes, factor, pair in ((np.arange(12) // 4, one, [0, 0, 1]), (np.arange(12) % 4, other, [1, 0, 1, 2])):
         merged = noise.merged(classes)
         assert merged is not None
@@ -62,7 +71,7 @@ def test_a_product_of_channels_merges_onto_a_factor() -> None:
 
 def test_a_product_that_stays_one_is_no_truth_or_fake() -> None:
     pair = np.kron(*(ldp.GRR(2, epsilon).noise.channel.matrix() for epsilon in (1.0, 2.0)))
-    noise = MultinomialNoise(DenseChannel(tuple(map(tuple, np.kron(pair, pair).tolist()))))
+    noise = DenseChannel(tuple(map(tuple, np.kron(pair, pair).tolist())))
     merged = noise.merged(np.arange(16) // 4)
     assert merged is not None
     assert isinstance(merged.channel, DenseChannel)
@@ -74,7 +83,7 @@ def test_a_product_that_stays_one_is_no_truth_or_fake() -> None:
 def test_values_that_report_their_class_differently_do_not_merge(lie: float) -> None:
     """However rare what differs is."""
     rows = ((1 - 2 * lie, lie, lie), (lie, 1 - 4 * lie, 3 * lie), (lie, lie, 1 - 2 * lie))
-    assert MultinomialNoise(DenseChannel(rows)).merged(np.array([0, 0, 1])) is None
+    assert DenseChannel(rows).merged(np.array([0, 0, 1])) is None
 
 
 @pytest.mark.parametrize("noise", [DENSE, ldp.mechanism("hr", k=4, epsilon=1.0).noise], ids=str)
@@ -107,6 +116,15 @@ REFUSED: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     *((SupportNoise.subset, bad) for bad in ((1, 0.5, 1), (4, 0.5, 0), (4, 0.5, 4), (4, 0.5, 2), (4, math.nan, 2))),
     *((SupportNoise, (4, 0.5, 0.1, *joint)) for joint in ((0.2, 0.01), (0.05, 0.2), (math.nan, 0.01), (0.05, 0.01, 2))),
     (SupportNoise, (4, SETS.p, SETS.q, SETS.r1, 2 * SETS.r2, 2)),
+    *(
+        (CohortChannel, (codes, 2, 0.7))
+        for codes in ([[0, 2]], [[0, -1]], [[0.0, 1.0]], [0, 1], [[0], [0]], [[0, 1], [0]])
+    ),
+    (CohortChannel, (np.zeros((0, 3), dtype=int), 2, 0.7)),
+    *((CohortChannel, ([[0, 1]], *wrong)) for wrong in ((1, 0.7), (2, 0.5), (2, 1.01), (2, math.nan))),
+    *((HadamardResponse, bad) for bad in ((1, 1, 4, 0.6), (4, 1, 4, 0.6), (3, 1, 6, 0.6))),
+    *((HadamardResponse, (3, 1, 4, inside)) for inside in (0.5, 1.1, math.nan)),
+    *((HadamardRandomizedResponse, bad) for bad in ((1, 0.7), (3, 0.5), (3, 1.1), (3, math.nan))),
 ]
 
 
@@ -165,7 +183,7 @@ def test_the_counts_of_a_tally_cannot_be_changed() -> None:
 def test_tallies_that_do_not_belong_together_do_not_merge() -> None:
     tally = Tally(FAKE, [[1, 2, 3, 0], [6, 0, 0, 0]], 6)
     for other in (
-        Tally(MultinomialNoise(TruthOrFake(0.31, (0.1, 0.2, 0.3, 0.4))), tally.counts, 6),
+        Tally(TruthOrFake(0.31, (0.1, 0.2, 0.3, 0.4)), tally.counts, 6),
         Tally(SupportNoise.subset(4, 0.7, 1), tally.counts, 6),
         Tally(FAKE, tally.counts[0], 6),
         Tally(FAKE, tally.counts[[0, 0, 1]], 6),

@@ -21,16 +21,13 @@ from ldpstats.extend import (
     Draws,
     LdpstatsError,
     Mechanism,
-    MultinomialNoise,
     Question,
-    ReportFormat,
     Table,
     exp_below,
     numerator_at_most,
     register_mechanism,
 )
 from ldpstats.mechanisms import registry
-from ldpstats.numbers.arrays import BoolArray
 from ldpstats.saving import registered
 
 
@@ -71,12 +68,8 @@ class Hadamard(Mechanism):
         return numerator_at_most(likelihood / (likelihood + 1))
 
     @property
-    def noise(self) -> MultinomialNoise:
-        return MultinomialNoise(channel(self.k, self._positive))
-
-    @property
-    def report_format(self) -> ReportFormat:
-        return ReportFormat(np.min_scalar_type(self._signs.shape[1] - 1))
+    def noise(self) -> DenseChannel:
+        return channel(self.k, self._positive)
 
     def likelihood_ratio(self) -> Fraction:
         return Fraction(self._positive, GRID - self._positive)
@@ -87,12 +80,6 @@ class Hadamard(Mechanism):
         place = draws.uniform(half, values.shape)
         place += np.where(draws.bernoulli(self._positive, values.shape), 0, half)
         return columns[values, place]
-
-    def possible(self, reports: NDArray[Any]) -> BoolArray:
-        return reports < self._signs.shape[1]
-
-    def count_reports(self, reports: NDArray[Any]) -> NDArray[np.int64]:
-        return np.bincount(reports, minlength=self._signs.shape[1])
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
