@@ -12,7 +12,7 @@ from multiprocessing import Pool
 import numpy as np
 
 import ldpstats as ldp
-from ldpstats.consistency.consistent import agreement_of, shared_quantities
+from ldpstats.consistency.agreement import agreement_of, shared_quantities
 from ldpstats.consistency.marginals import marginals_of
 
 DOMAIN = ldp.Domain({"a": ["x", "y"], "b": ["p", "q", "r"], "c": [1, 0], "d": ["u", "v"]})

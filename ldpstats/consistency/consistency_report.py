@@ -12,7 +12,7 @@ import pandas as pd
 
 from ldpstats.answers.columns import refuse_other_columns
 from ldpstats.answers.domain import Domain
-from ldpstats.consistency.consistent import agreement_of, independent, shared_quantities
+from ldpstats.consistency.agreement import agreement_of, independent, shared_quantities
 from ldpstats.consistency.marginals import Attributes, Marginal, marginals_of, stacked
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation import ASSUMED, pvalue_in_words

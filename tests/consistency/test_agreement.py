@@ -26,8 +26,9 @@ from support.overlapping_tables import (
 import ldpstats as ldp
 from ldpstats import LdpstatsError, SampledGroups, TableSet
 from ldpstats.conformance.requirements import FALSE_FAILURE_RATE
-from ldpstats.consistency import consistent
-from ldpstats.consistency.consistent import AgreeingFit, Agreement, agreement_of, make_consistent, shared_quantities
+from ldpstats.consistency import agreement
+from ldpstats.consistency.agreement import AgreeingFit, Agreement, agreement_of, shared_quantities
+from ldpstats.consistency.consistent import make_consistent
 from ldpstats.consistency.marginals import Marginal, marginals_of
 from ldpstats.estimation.simplex import nearest_proper
 from ldpstats.identification.identified import Identified
@@ -171,9 +172,9 @@ def test_tables_that_share_nothing_are_solved_one_by_one() -> None:
 
 @each_group
 def test_a_rough_solution_is_made_proper_and_consistent(groups: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    tables, rng, solve = collected(GROUPS[groups]), np.random.default_rng(15), consistent._least_moves
+    tables, rng, solve = collected(GROUPS[groups]), np.random.default_rng(15), agreement._least_moves
     fitted = flat(make_consistent(tables))
-    monkeypatch.setattr(consistent, "_least_moves", lambda *given: solve(*given) + rng.normal(0, 1e-7, given[2].size))
+    monkeypatch.setattr(agreement, "_least_moves", lambda *given: solve(*given) + rng.normal(0, 1e-7, given[2].size))
     rough = make_consistent(tables)
     assert_consistent(rough)
     assert flat(rough) == pytest.approx(fitted, abs=1e-6)
@@ -182,7 +183,7 @@ def test_a_rough_solution_is_made_proper_and_consistent(groups: str, monkeypatch
 def test_a_solution_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     tables = collected(GROUPS["pairs"])
     for wrong in (0.0, np.nan):
-        monkeypatch.setattr(consistent, "_least_moves", lambda *_, wrong=wrong: np.full(flat(tables).size, wrong))
+        monkeypatch.setattr(agreement, "_least_moves", lambda *_, wrong=wrong: np.full(flat(tables).size, wrong))
         with pytest.raises(LdpstatsError, match="the solver finds no consistent ones"):
             make_consistent(tables)
 
@@ -234,7 +235,7 @@ def _asked(tables: ldp.TableSet) -> list[str]:
 def test_two_ways_of_computing_it_are_one(monkeypatch: pytest.MonkeyPatch):
     tables = PROTOCOLS["triples"]().simulate(PEOPLE, rng=1)
     one = outcome_of(tables)
-    monkeypatch.setattr("ldpstats.consistency.consistent.independent", lambda _: False)
+    monkeypatch.setattr("ldpstats.consistency.agreement.independent", lambda _: False)
     other = outcome_of(tables)
     assert (one.df, one.statistic) == (other.df, pytest.approx(other.statistic))
 
@@ -262,6 +263,6 @@ def test_the_same_reports_cannot_disagree_and_tables_that_share_nothing_do_not()
 
 
 def test_too_many_differences_of_dependent_tables_are_not_tested(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("ldpstats.consistency.consistent.MOST_DIFFERENCES", 3)
+    monkeypatch.setattr("ldpstats.consistency.agreement.MOST_DIFFERENCES", 3)
     marginals = marginals_of(PROTOCOLS["several pairs of one respondent"]().simulate(PEOPLE, rng=1))
     assert agreement_of(marginals, shared_quantities(marginals)) is None

@@ -13,7 +13,7 @@ from support.three_attributes import THREE, TRUTH
 
 import ldpstats as ldp
 from ldpstats import LdpstatsError, TableSet
-from ldpstats.consistency.consistent import AgreeingFit, shared_quantities
+from ldpstats.consistency.agreement import AgreeingFit, shared_quantities
 from ldpstats.consistency.marginals import Marginal, marginals_of
 
 

@@ -15,7 +15,7 @@ from support.three_attributes import THREE, TRUTH, Array, identity, margin
 
 import ldpstats as ldp
 from ldpstats import Table, TableSet
-from ldpstats.consistency.consistent import AgreeingFit, shared_quantities
+from ldpstats.consistency.agreement import AgreeingFit, shared_quantities
 from ldpstats.consistency.marginals import marginals_of
 from ldpstats.consistency.maximum_entropy import fit_maximum_entropy
 from ldpstats.noise import Tally
