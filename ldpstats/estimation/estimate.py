@@ -329,9 +329,11 @@ class Estimate(Result):
     def _found_limits(self, alpha: float) -> FloatArray:
         """Return what `conf_int` gives of the estimate's own spread and reports."""
         z = -NormalDist().inv_cdf(significance(alpha) / 2)
-        margin = z * self.std_err
-        normal = np.stack([self.estimate - margin, self.estimate + margin], axis=-1)
-        usual = normal if self.bounds is None else self.wilson(z, self.bounds)
+        if self.bounds is None:
+            margin = z * self.std_err
+            usual = np.stack([self.estimate - margin, self.estimate + margin], axis=-1)
+        else:
+            usual = self.wilson(z, self.bounds)
         own = self._own_reports()
         if own is not None and own.few.any():
             few = np.flatnonzero(own.few)
