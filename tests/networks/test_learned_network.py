@@ -237,12 +237,3 @@ def test_the_picture_has_arrows_where_directions_are_known_and_dashes_where_powe
     chain = ldp.learn_network(found.tables, forbidden=[("hose", "lawn"), ("lawn", "hose")], n_resamples=0)
     (only,) = chain.picture().edges
     assert (only.arrow, np.isnan(only.confidence)) == (False, True)
-
-
-def test_the_picture_does_not_depend_on_the_order_of_columns():
-    turned = ldp.Domain({name: DOMAIN.categories[name] for name in ("pipe", "hose", "rain", "lawn")})
-    people = np.round(JOINT * 300_000).astype(int)
-    one = ldp.learn_network(ldp.WholeView(DOMAIN, epsilon=60.0).simulate(people, rng=3))
-    other = ldp.learn_network(ldp.WholeView(turned, epsilon=60.0).simulate(people.transpose(3, 2, 0, 1), rng=3))
-    drawn = [{(edge.first, edge.second, edge.arrow) for edge in found.picture().edges} for found in (one, other)]
-    assert drawn[0] == drawn[1]

@@ -139,14 +139,6 @@ def test_larger_graphs_come_back_from_their_class(seed: int) -> None:
     assert v_structures(again) == v_structures(dag) == v_structures(whole)
 
 
-def test_graphs_that_are_given_stay_as_they_are() -> None:
-    given = of([("a", "b"), ("b", "a"), ("b", "c"), ("c", "b")])
-    given.add_node("a", categories=3)
-    before = (list(given.nodes(data=True)), list(given.edges))
-    extension_of(given)
-    assert (list(given.nodes(data=True)), list(given.edges)) == before
-
-
 @pytest.mark.parametrize("function", [cpdag_of, extension_of])
 @pytest.mark.parametrize(
     ("graph", "part"),
