@@ -221,9 +221,8 @@ class BayesianNetwork(Result):
         place = {name: column for column, name in enumerate(self.domain.names)}
         for name in self.order:
             table = self.tables[name]
-            rows = np.zeros(size, dtype=np.int64)  # of the parents' categories
-            for parent, categories in zip(self.parents[name], table.shape[1:], strict=True):
-                rows = rows * categories + codes[:, place[parent]]
+            known = codes[:, [place[parent] for parent in self.parents[name]]]
+            rows = np.ravel_multi_index(tuple(known.T), table.shape[1:]) if known.size else np.zeros(size, np.int64)
             codes[:, place[name]] = drawn(table.reshape(len(table), -1).T, rows, numbers)
         return codes
 

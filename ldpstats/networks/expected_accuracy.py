@@ -187,8 +187,9 @@ def expected_accuracies(
     """
     # the same uniform numbers for every network, so that records differ only where networks do
     seed = int(rng.integers(1 << 62))
-    own = _Rules.of(fitted.network, label)
-    believed = own.accuracies(fitted.network, fitted.network.sampled_codes(_MANY_RECORDS, seed))
+    network = fitted.network
+    rules = _rules(network, label)
+    believed = _accuracies(network, label, rules, network, network.sampled_codes(_MANY_RECORDS, seed))
     possible = fit_parameters(fitted.reports, fitted.network.parents, smoothing=0).redrawn(size, rng)
     redrawn = ((truth, *replace(fitted, network=truth).redrawn(1, rng)) for truth in possible)
     error = partial(_error, label=label, seed=seed)
@@ -197,38 +198,33 @@ def expected_accuracies(
     mean = np.mean(each(error, others, "drawing again", "network", size), axis=0)
     low, high = np.quantile(spread - spread.mean(axis=0), [1 - alpha / 2, alpha / 2], axis=0)
     found = (believed - mean)[:, None] - np.stack([np.zeros_like(low), low, high], axis=1)
-    return ("most frequent label", f"best single feature: {own.feature}"), np.clip(found, 0, 1)
+    return ("most frequent label", f"best single feature: {rules[1]}"), np.clip(found, 0, 1)
 
 
 def _error(networks: tuple[BayesianNetwork, BayesianNetwork], label: str, seed: int) -> Accuracies:
     """Return by how much the second network overrates the rules read off it, where the first is the truth."""
     truth, network = networks
-    rules, records = _Rules.of(network, label), [one.sampled_codes(_RECORDS, seed) for one in (network, truth)]
-    return rules.accuracies(network, records[0]) - rules.accuracies(truth, records[1])
+    rules, both = _rules(network, label), (network, truth)
+    own, true = (_accuracies(network, label, rules, one, one.sampled_codes(_RECORDS, seed)) for one in both)
+    return own - true
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Rules:
-    """A network's predictions: always the most frequent label, by the best single feature, and by all features."""
+def _rules(network: BayesianNetwork, label: str) -> tuple[int, str, IntArray]:
+    """Return a network's most frequent label, the best single feature, and the label that each of its values shows."""
+    features = [name for name in network.domain.names if name != label]
+    joints = {name: network.joint((name, label)) for name in features}
+    best = max(features, key=lambda name: (float(joints[name].max(axis=1).sum()), name))
+    return int(network.joint([label]).argmax()), best, joints[best].argmax(axis=1)
 
-    network: BayesianNetwork
-    label: str
-    frequent: int
-    feature: str
-    by_feature: IntArray
 
-    @classmethod
-    def of(cls, network: BayesianNetwork, label: str) -> _Rules:
-        features = [name for name in network.domain.names if name != label]
-        joints = {name: network.joint((name, label)) for name in features}
-        best = max(features, key=lambda name: (float(joints[name].max(axis=1).sum()), name))
-        return cls(network, label, int(network.joint([label]).argmax()), best, joints[best].argmax(axis=1))
-
-    def accuracies(self, truth: BayesianNetwork, records: IntArray) -> Accuracies:
-        """Return how often each rule is right where `truth` holds, from which the records were drawn."""
-        margin, joint = truth.joint([self.label]), truth.joint((self.feature, self.label))
-        single = float(joint[np.arange(len(joint)), self.by_feature].sum())
-        chosen = label_posterior(self.network, self.label, records).argmax(axis=1)
-        # the probability of being right instead of whether it is: half of the scatter is gone
-        right = label_posterior(truth, self.label, records)[np.arange(len(records)), chosen]
-        return np.array([float(margin[self.frequent]), single, float(right.mean())])
+def _accuracies(
+    network: BayesianNetwork, label: str, rules: tuple[int, str, IntArray], truth: BayesianNetwork, records: IntArray
+) -> Accuracies:
+    """Return how often a network's rules, and all its features, are right where records were drawn from `truth`."""
+    frequent, feature, by_feature = rules
+    joint = truth.joint((feature, label))
+    single = float(joint[np.arange(len(joint)), by_feature].sum())
+    chosen = label_posterior(network, label, records).argmax(axis=1)
+    # the probability of being right instead of whether it is: half of the scatter is gone
+    right = label_posterior(truth, label, records)[np.arange(len(records)), chosen]
+    return np.array([float(truth.joint([label])[frequent]), single, float(right.mean())])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -21,6 +21,7 @@ from ldpstats.estimation.simplex import nearest_in_information, nearest_proper
 from ldpstats.limits import refuse_too_large, refuse_too_many_cells
 from ldpstats.numbers.arrays import FloatArray, IntArray
 from ldpstats.presentation import progress
+from ldpstats.privacy import PrivacyStatement
 from ldpstats.tables import Table, TableSet
 from ldpstats.tables.pooled import pooled_table, solving
 from ldpstats.tables.shared import Contribution, Stacked, overlapping
@@ -173,10 +174,21 @@ class FamilyEstimates:
         for domain in domains:
             refuse_too_many_cells(domain.size(), f"{' and '.join(domain.names)} together: a table", LARGEST_FAMILY)
         collected = [table for table in as_collected(tables) if table.n >= _TO_SPREAD]
-        _refuse_hardly_asked(collected, domains)
-        estimator = _Estimator(_telling(collected, domains), tables)
-        families = tuple(estimator.family(domain) for domain in progress(domains, "fitting", unit="attribute"))
-        return cls(tuple(estimator.units), families)
+        known = {name for table in collected for name in table.attributes}
+        if lacking := sorted({name for one in domains for name in one.names} - known):
+            raise NotIdentifiedError(
+                f"no table with two reports or more about {one_line(lacking)}",
+                "attributes that respondents were asked about",
+                "Leave these out, or collect more respondents.",
+            )
+        units, marginals = _telling(collected, domains), dict[int, Marginal]()
+        for place, table in enumerate(units):
+            # where cells are left open, blocks may still tell something together with others
+            with suppress(NotIdentifiedError):
+                marginals[place] = Marginal.of(table)
+        shown = progress(domains, "fitting", unit="attribute")
+        families = tuple(_family(domain, units, marginals, tables.privacy) for domain in shown)
+        return cls(tuple(units), families)
 
     @cached_property
     def places(self) -> tuple[slice, ...]:
@@ -252,86 +264,59 @@ def by_name(domain: Domain) -> IntArray:
     return np.ravel_multi_index(np.ix_(*ranks), domain.shape).ravel()
 
 
-class _Estimator:
-    """Estimates families from tables that are read once for all of them."""
-
-    def __init__(self, units: Sequence[Table], tables: TableSet) -> None:
-        self.units, self._privacy = list(units), tables.privacy
-        self._marginals: dict[int, Marginal] = {}
-        for place, table in enumerate(units):
-            # where cells are left open, blocks may still tell something together with others
-            with suppress(NotIdentifiedError):
-                self._marginals[place] = Marginal.of(table)
-        self._place_of = {id(one.table): place for place, one in self._marginals.items()}
-
-    def family(self, domain: Domain) -> Family:
-        """Estimate a family, by maximum entropy where reports leave cells open."""
+def _family(domain: Domain, units: list[Table], marginals: Mapping[int, Marginal], privacy: PrivacyStatement) -> Family:
+    """Estimate a family, by maximum entropy where reports leave cells open; a table made for it joins the units."""
+    with suppress(NotIdentifiedError):
+        return _identified(domain, marginals)
+    # there may be rows of answers about all attributes, or blocks that tell more than their tables do
+    asked = (rows.domain.names for table in units for rows in table.rows)
+    if len(marginals) < len(units) or any(set(domain.names).issubset(names) for names in asked):
         with suppress(NotIdentifiedError):
-            return self._identified(domain)
-        if not self._may_be_counted_together(domain):
-            return self._assumed(domain)
-        try:
-            pooled = pooled_table(self.units, domain, self._privacy)
-        except NotIdentifiedError:
-            return self._assumed(domain)
-        self.units.append(pooled)
-        cells = pooled.linear[0]
-        return Family(domain, cells, {len(self.units) - 1: np.eye(cells.size)})
-
-    def _identified(self, domain: Domain) -> Family:
-        """Pool the margins of all tables within the family, weighed by their variances at what all say together.
-
-        Weighed by its own estimate, a table in which something rare was counted too seldom would count for more.
-        """
-        margins = {}
-        for place, one in self._marginals.items():
-            kept = tuple(name for name in domain.names if name in one.attributes)
-            if kept:
-                margins[place] = one.added_up(kept)
-        refuse_untold(domain.names, [one.attributes for one in margins.values()])
-        sums = np.vstack([np.eye(one.estimate.size)[:, domain.onto(one.attributes)] for one in margins.values()])
-        values = np.concatenate([one.estimate for one in margins.values()])
-        even, n = np.full(domain.size(), 1 / domain.size()), sum(one.n for one in margins.values())
-        ends = np.cumsum([one.estimate.size for one in margins.values()])[:-1]
-        given, cells = list(margins.values()), even
-        for _ in range(2):
-            inverse = solving(sums, np.concatenate([1 / one.precision for one in given]), n)
-            cells = even + inverse @ (values - sums @ even)
-            expected = np.split(sums @ cells, ends)
-            given = [replace(one, expected=own) for one, own in zip(given, expected, strict=True)]
-        parts = zip(margins.items(), np.split(inverse, ends, axis=1), strict=True)
-        return Family(domain, cells, {place: own @ one.sums for (place, one), own in parts})
-
-    def _may_be_counted_together(self, domain: Domain) -> bool:
-        """Say whether there are rows of answers about all attributes, or blocks that tell more than their tables do."""
-        asked = (rows.domain.names for table in self.units for rows in table.rows)
-        return len(self._marginals) < len(self.units) or any(set(domain.names).issubset(names) for names in asked)
-
-    def _assumed(self, domain: Domain) -> Family:
-        """Reconstruct the family as `reconstruct` does; its operators are those of the linear approximation."""
-        chosen = relevant_marginals(self._marginals.values(), domain.names)
-        marginals = weighed_together(chosen.marginals)
-        profile = ProfileLikelihood(tuple(marginals), domain.names)
-        model = profile.model
-        response = profile.response @ model.known.inverse
-        operators: dict[int, FloatArray] = {}
-        for one, (places, matrix) in zip(marginals, model.known.contributions, strict=True):
-            place = self._place_of[id(one.table)]
-            operators[place] = operators.get(place, 0) + response[:, places] @ matrix
-        groups = sorted({tuple(sorted(one.attributes)) for one in chosen.marginals})
-        assumption = RECONSTRUCTION_METHODS[MAXIMUM_ENTROPY].assumption(tuple(groups), domain.names)
-        return Family(domain, model.marginal(domain.names), operators, assumption)
+            units.append(pooled_table(units, domain, privacy))
+            cells = units[-1].linear[0]
+            return Family(domain, cells, {len(units) - 1: np.eye(cells.size)})
+    return _assumed(domain, marginals)
 
 
-def _refuse_hardly_asked(tables: Iterable[Table], domains: Iterable[Domain]) -> None:
-    known = {name for table in tables for name in table.attributes}
-    lacking = [name for name in sorted({name for one in domains for name in one.names}) if name not in known]
-    if lacking:
-        raise NotIdentifiedError(
-            f"no table with two reports or more about {one_line(lacking)}",
-            "attributes that respondents were asked about",
-            "Leave these out, or collect more respondents.",
-        )
+def _identified(domain: Domain, marginals: Mapping[int, Marginal]) -> Family:
+    """Pool the margins of all tables within the family, weighed by their variances at what all say together.
+
+    Weighed by its own estimate, a table in which something rare was counted too seldom would count for more.
+    """
+    margins = {}
+    for place, one in marginals.items():
+        kept = tuple(name for name in domain.names if name in one.attributes)
+        if kept:
+            margins[place] = one.added_up(kept)
+    refuse_untold(domain.names, [one.attributes for one in margins.values()])
+    sums = np.vstack([np.eye(one.estimate.size)[:, domain.onto(one.attributes)] for one in margins.values()])
+    values = np.concatenate([one.estimate for one in margins.values()])
+    even, n = np.full(domain.size(), 1 / domain.size()), sum(one.n for one in margins.values())
+    ends = np.cumsum([one.estimate.size for one in margins.values()])[:-1]
+    given, cells = list(margins.values()), even
+    for _ in range(2):
+        inverse = solving(sums, np.concatenate([1 / one.precision for one in given]), n)
+        cells = even + inverse @ (values - sums @ even)
+        expected = np.split(sums @ cells, ends)
+        given = [replace(one, expected=own) for one, own in zip(given, expected, strict=True)]
+    parts = zip(margins.items(), np.split(inverse, ends, axis=1), strict=True)
+    return Family(domain, cells, {place: own @ one.sums for (place, one), own in parts})
+
+
+def _assumed(domain: Domain, marginals: Mapping[int, Marginal]) -> Family:
+    """Reconstruct the family as `reconstruct` does; its operators are those of the linear approximation."""
+    chosen = relevant_marginals(marginals.values(), domain.names)
+    weighed, place_of = weighed_together(chosen.marginals), {id(one.table): at for at, one in marginals.items()}
+    profile = ProfileLikelihood(tuple(weighed), domain.names)
+    model = profile.model
+    response = profile.response @ model.known.inverse
+    operators: dict[int, FloatArray] = {}
+    for one, (places, matrix) in zip(weighed, model.known.contributions, strict=True):
+        place = place_of[id(one.table)]
+        operators[place] = operators.get(place, 0) + response[:, places] @ matrix
+    groups = sorted({tuple(sorted(one.attributes)) for one in chosen.marginals})
+    assumption = RECONSTRUCTION_METHODS[MAXIMUM_ENTROPY].assumption(tuple(groups), domain.names)
+    return Family(domain, model.marginal(domain.names), operators, assumption)
 
 
 def _telling(tables: Sequence[Table], domains: Sequence[Domain]) -> list[Table]:

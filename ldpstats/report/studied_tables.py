@@ -97,13 +97,13 @@ class StudiedTables:
         for name in domain.names:
             holding = [table for table in self.tables if name in table.attributes]
             known = told_by(holding, domain.project(name), self.tables.privacy) if holding else None
-            found[name] = known or "Nobody was asked about it."
+            found[name] = known if isinstance(known, Table) else str(known or "Nobody was asked about it.")
         return found
 
     @cached_property
     def _pairs(self) -> dict[Pair, Table | str]:
         return {
-            pair: told.reordered(pair) if isinstance(told, Table) else told
+            pair: told.reordered(pair) if isinstance(told, Table) else str(told)
             for pair, told in pair_tables(self.tables).items()
         }
 

@@ -199,18 +199,6 @@ def test_what_is_in_a_file_is_not_overwritten(tmp_path: Path) -> None:
     assert {one.name for one in tmp_path.iterdir()} == {"network.bif", "other.bif"}
 
 
-def test_coarsely_printed_probabilities_are_rescaled(tmp_path: Path) -> None:
-    path = tmp_path / "network.bif"
-    text = "variable a {{ type discrete [3] {{ x, y, z }}; }} probability (a) {{ table {0} {0} {0}; }}"
-    path.write_text(text.format("0.333"))
-    np.testing.assert_allclose(BayesianNetwork.from_bif(path).tables["a"], 1 / 3, rtol=1e-15)
-    path.write_text(text.format("0.3333333"))
-    assert BayesianNetwork.from_bif(path).tables["a"].tolist() == [0.3333333] * 3
-    path.write_text(text.format("0.32"))
-    with pytest.raises(LdpstatsError, match=r"network\.bif.*'a' that add up to 0\.96"):
-        BayesianNetwork.from_bif(path)
-
-
 SMALL = """network n {
 }
 variable a {

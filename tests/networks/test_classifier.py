@@ -81,30 +81,9 @@ def test_the_summary_says_what_is_assumed_and_promised() -> None:
     assert repr(fitted()).startswith("<Classifier: Naive Bayes, ill from 3 features, n = ")
 
 
-def test_the_order_of_columns_and_categories_changes_nothing() -> None:
-    """The same reports under a turned domain: `Table.reordered` and the order of the set's tables."""
-    protocol = ldp.SampledGroups(DOMAIN, epsilon=5.0, groups=PAIRS)
-    tables = protocol.simulate(PEOPLE.astype(int), rng=1)
-    turned = ldp.Domain({name: DOMAIN.categories[name] for name in ("ill", "age", "cough", "fever")})
-    moved = [tables[pair[::-1]] for pair in reversed(PAIRS)]
-    other = naive_bayes(ldp.TableSet(turned, moved, tables.privacy), "ill")
-    assert np.allclose(other.predict_proba(records()), fitted().predict_proba(records()), atol=1e-9)
-    assert other.predict(records()).equals(fitted().predict(records()))
-    found = [one.expected_accuracy(n_resamples=20, rng=1).estimate for one in (fitted(), other)]
-    assert found[0] == pytest.approx(found[1], abs=0.01), "the same law; records are drawn in another order"
-
-
 def test_a_classifier_of_another_label_is_refused() -> None:
     with pytest.raises(ldp.LdpstatsError, match="shoes"):
         Classifier("Naive Bayes", "shoes", fitted().fitted, "nothing")
-
-
-def test_it_shows_its_graph_and_its_parameters() -> None:
-    found = fitted()
-    assert {(edge.first, edge.second) for edge in found.picture().edges} == {*found.network.edges}
-    assert found.picture().notes[0] == f"assumes that {found.assumption}"
-    assert found.to_dict()["parameters"]["n"] == found.fitted.n
-    pd.testing.assert_frame_equal(found.to_frame(), found.fitted.to_frame())
 
 
 def test_reports_that_do_not_fit_their_channel_get_a_warning_in_everything_that_is_made_of_them() -> None:

@@ -115,16 +115,6 @@ def test_reports_that_tell_nothing_leave_everything_open() -> None:
     assert (found.to_frame()["upper"] - found.to_frame()["lower"] > 0.9).all()
 
 
-def test_without_any_dependence_it_is_that_of_the_most_frequent_label() -> None:
-    domain = ldp.Domain({"label": [0, 1], "a": range(3), "b": range(3)})
-    people = np.multiply.outer(np.multiply.outer([30_000, 20_000], [0.2, 0.3, 0.5]), [0.4, 0.3, 0.3])
-    tables = ldp.SampledGroups(domain, epsilon=1.0).simulate(people.astype(int), rng=1)
-    found = naive_bayes(tables, "label").expected_accuracy(rng=1)
-    assert found.conf_int()[0] <= 0.6 <= found.conf_int()[1]
-    assert found.table["rule"].tolist()[0] == "most frequent label"
-    assert found.table["accuracy"].to_numpy() == pytest.approx(0.6, abs=0.03)
-
-
 @cache
 def some_classifier() -> Classifier:
     protocol = ldp.SampledGroups(DOMAIN, epsilon=3.0, groups=PAIRS)
@@ -157,10 +147,3 @@ def test_a_seed_makes_it_again_and_by_default_it_is_always_the_same() -> None:
     assert not some_accuracy(rng=6).to_frame().equals(seeded)
     wide, narrow = some_accuracy(rng=5, alpha=0.01).conf_int(), some_accuracy(rng=5, alpha=0.5).conf_int()
     assert wide[0] < narrow[0] < narrow[1] < wide[1]
-
-
-def test_the_picture_shows_every_rule_with_its_limits() -> None:
-    found = some_accuracy()
-    shown = found.picture().to_frame()
-    assert shown["label"].tolist() == found.table["rule"].tolist()
-    np.testing.assert_array_equal(shown[["estimate", "lower", "upper"]], found.table[["accuracy", "lower", "upper"]])

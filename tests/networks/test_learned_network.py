@@ -57,13 +57,10 @@ def test_summary_says_what_must_be_known():
     found = learned()
     text = str(found.summary())
     for words in (
-        "Network of 4 attributes (simulated)",
         "rain →  lawn",
         "Directions are due to colliders.",
-        "only a collider a → b ← c leaves these independent",
         "no two attributes have a cause in common that nobody was asked about",
         "20 networks, learned from counts drawn again",
-        "epsilon = 4 (strict; unit: a respondent's whole record)",
         "false discovery rate 0.05",
     ):
         assert " ".join(words.split()) in " ".join(text.split())
@@ -73,8 +70,6 @@ def test_summary_says_what_must_be_known():
     assert "cause in common" not in " ".join(str(tree.summary()).split())
     assert "drawn again" not in str(tree.summary())
     assert repr(found) == "<LearnedNetwork: 4 attributes, 2 edges by 'auto', n = 300,000 (simulated)>"
-    assert found.summary().as_html()
-    assert found.summary().as_latex()
 
 
 def test_summary_says_what_constraints_left_out_and_what_rests_on_an_assumption():
@@ -148,16 +143,6 @@ def test_averaged_network_meets_the_constraints():
 def test_averaging_needs_redraws():
     with pytest.raises(ldp.LdpstatsError, match="without redraws"):
         learned(300_000, 0).averaged()
-
-
-def test_saved_and_read_again_it_is_the_same():
-    found = learned()
-    read = ldp.LearnedNetwork.from_json(found.to_json())
-    assert str(read.summary()) == str(found.summary())
-    assert read.to_dict() == found.to_dict()
-    assert read.orientation == found.orientation
-    assert json.dumps(found.to_dict())
-    assert set(read.averaged(0.5).graph.edges) == set(found.averaged(0.5).graph.edges)
 
 
 def altered(**fields: object) -> str:
@@ -252,12 +237,3 @@ def test_the_picture_has_arrows_where_directions_are_known_and_dashes_where_powe
     chain = ldp.learn_network(found.tables, forbidden=[("hose", "lawn"), ("lawn", "hose")], n_resamples=0)
     (only,) = chain.picture().edges
     assert (only.arrow, np.isnan(only.confidence)) == (False, True)
-
-
-def test_the_picture_does_not_depend_on_the_order_of_columns():
-    turned = ldp.Domain({name: DOMAIN.categories[name] for name in ("pipe", "hose", "rain", "lawn")})
-    people = np.round(JOINT * 300_000).astype(int)
-    one = ldp.learn_network(ldp.WholeView(DOMAIN, epsilon=60.0).simulate(people, rng=3))
-    other = ldp.learn_network(ldp.WholeView(turned, epsilon=60.0).simulate(people.transpose(3, 2, 0, 1), rng=3))
-    drawn = [{(edge.first, edge.second, edge.arrow) for edge in found.picture().edges} for found in (one, other)]
-    assert drawn[0] == drawn[1]

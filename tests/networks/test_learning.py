@@ -127,12 +127,6 @@ def test_large_collections_find_directions_of_the_true_cpdag_and_no_others(name:
     assert nx.is_directed_acyclic_graph(learned.graph)
 
 
-def test_a_tree_of_chosen_directions_has_one_parent_each():
-    learned = ldp.learn_network(asia(), "chow-liu", n_resamples=0)
-    colliders = {child for _, child in v_structures(learned.cpdag)}
-    assert all(size <= 1 for name, size in learned.graph.in_degree if name not in colliders)
-
-
 def by_pair(frame: pd.DataFrame, name: str) -> dict[frozenset[str], float]:
     return {frozenset((row["first"], row["second"])): row[name] for row in frame.to_dict("records")}
 
@@ -223,13 +217,10 @@ def with_reconstructed() -> ldp.TableSet:
     ("given", "options", "came"),
     [
         (lambda: [collected(CHAIN)["a", "b"]], {}, "a list"),
-        (lambda: collected(CHAIN)["a", "b"], {}, "a Table"),
         (lambda: collected(CHAIN), {"method": "tree"}, "method = 'tree'"),
-        (lambda: collected(CHAIN), {"method": None}, "method = None"),
         (lambda: collected(CHAIN), {"alpha": 1.5}, "alpha = 1.5"),
         (lambda: collected(CHAIN), {"n_resamples": -1}, "n_resamples = -1"),
         (lambda: collected(CHAIN), {"required": "ab"}, "required = 'ab'"),
-        (lambda: collected(CHAIN), {"rng": "seed"}, "rng = 'seed'"),
         (lambda: ldp.PerAttribute(ABC, epsilon=1.0).simulate(np.full(12, 99), rng=1), {}, "tell about no two of"),
         (few_pairs, {}, r"no table that identifies \('a', 'c'\), of 3 pairs"),
         (lambda: ldp.TableSet(ABC.project(["a"]), [], collected(CHAIN).privacy), {}, "tables about 'a' alone"),
@@ -265,13 +256,6 @@ def test_without_redraws_there_is_no_confidence_and_a_note(monkeypatch: pytest.M
     assert "no confidence of edges, as counts cannot be drawn again: a single report." in str(learned.summary())
     with pytest.raises(ldp.NotIdentifiedError, match="a single report"):
         ldp.learn_network(collected(CHAIN), n_resamples=5)
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_very_few_respondents(method: str):
-    learned = ldp.learn_network(collected(CHAIN, 20), method, n_resamples=3)
-    assert len(learned.edges) <= 3
-    assert f"{learned.n} reports" in str(learned.summary())
 
 
 def test_methods_are_those_that_are_documented():

@@ -115,14 +115,9 @@ def test_few_reports_and_derived_tables_make_one_too() -> None:
     protocol = ldp.SampledGroups(domain, epsilon=1.0)
     few = protocol.simulate(CHILD.sample(20, rng=1)[list(domain.names)], rng=1)
     assert naive_bayes(few, "Disease").predict_proba(CHILD.sample(5, rng=1)).sum(axis=1).to_numpy() == pytest.approx(1)
-    many = [protocol.simulate(CHILD.sample(5000, rng=seed)[list(domain.names)], rng=seed) for seed in (1, 2)]
-    merged = naive_bayes(many[0] + many[1], "Disease")
-    assert merged.fitted.n == 10_000
-    agreed = naive_bayes(ldp.make_consistent(many[0]), "Disease")
-    plain = naive_bayes(many[0], "Disease")
+    many = protocol.simulate(CHILD.sample(5000, rng=1)[list(domain.names)], rng=1)
+    agreed, plain = naive_bayes(ldp.make_consistent(many), "Disease"), naive_bayes(many, "Disease")
     assert np.allclose(agreed.network.tables["Age"], plain.network.tables["Age"], atol=1e-6), "the same reports"
-    read = ldp.TableSet.from_json(many[0].to_json())
-    assert naive_bayes(read, "Disease").network == plain.network
 
 
 DOMAIN = ldp.Domain(

@@ -189,30 +189,6 @@ def test_what_is_learned_is_compared(tmp_path: Path) -> None:
     assert compare_networks(load(tmp_path / "learned.json"), truth).to_dict() == found.to_dict()
 
 
-def test_results_are_shown_and_make_tables() -> None:
-    truth, learned = made(DIAMOND, 1), made({"b": ("a",)}, 2)
-    found = compare_networks(learned, truth, truth.sample(100, rng=1))
-    said = str(found.summary())
-    for part in ("precision 1.000, recall 0.250, F1 0.400", "4 in the reference; 1 found", "100", "standard error"):
-        assert part in said
-    frame = pd.concat([found.to_frame(), compare_networks(truth, truth).to_frame()])
-    assert frame.f1.tolist() == [0.4, 1.0]
-    assert frame.shd.tolist() == [3, 0]
-    assert repr(found).startswith("<NetworkComparison: precision 1.000, recall 0.250, structural Hamming distance 3, ")
-
-
-def test_neither_names_nor_orders_matter() -> None:
-    truth, learned = made(DIAMOND, 1), made({"d": ("a",)}, 2)
-    turned = BayesianNetwork(
-        learned.domain.project(["c", "d", "b", "a"]),
-        dict(reversed(learned.parents.items())),
-        dict(reversed(learned.tables.items())),
-    )
-    records = truth.sample(50, rng=1)
-    one, other = (compare_networks(given, truth, records).to_dict() for given in (learned, turned))
-    assert one == other
-
-
 def test_partially_directed_graphs_stand_for_their_extensions() -> None:
     truth = made({"c": ("a", "b"), "d": ("c",)}, 1)
     partial = truth.to_networkx()
@@ -233,12 +209,9 @@ def test_partially_directed_graphs_stand_for_their_extensions() -> None:
     ("given", "part"),
     [
         (None, "NoneType"),
-        ([("a", "b")], "list"),
         (nx.Graph([("a", "b"), ("c", "e")]), "'e'"),
-        (nx.Graph([(0, 1)]), "Graph"),
         (nx.Graph([("a", "a")]), "Graph"),
         (nx.MultiDiGraph([("a", "b")]), "MultiDiGraph"),
-        (made({}, 1, Domain({"a": ["x", "y"]})), "'a'"),
         (made({}, 1, Domain({**DOMAIN.categories, "c": ["True", "False"]})), "'c'"),
         (made({}, 1, Domain({**DOMAIN.categories, "c": [True, False, "both"]})), "'both'"),
     ],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.integrate import quad
 from scipy.stats import binom, false_discovery_control, kstest, norm
@@ -128,31 +127,6 @@ def tables() -> TableSet:
 @pytest.fixture(scope="module")
 def evidence(tables: TableSet) -> PairEvidence:
     return PairEvidence.of(tables)
-
-
-def by_pair(evidence: PairEvidence) -> pd.DataFrame:
-    rows = {frozenset(pair): place for place, pair in enumerate(evidence.pairs)}
-    order = [rows[pair] for pair in sorted(rows, key=sorted)]
-    return pd.DataFrame({figure: getattr(evidence, figure)[order] for figure in FIGURES})
-
-
-def test_the_order_of_attributes_and_tables_changes_nothing(tables: TableSet, evidence: PairEvidence) -> None:
-    names = tables.domain.names[::-1]
-    turned = TableSet(tables.domain.project(names), list(tables)[::-1], tables.privacy)
-    found = PairEvidence.of(turned)
-    assert found.pairs[0] == names[:2]
-    pd.testing.assert_frame_equal(by_pair(found), by_pair(evidence), rtol=1e-7, atol=1e-12)
-
-
-def test_the_order_of_categories_changes_nothing() -> None:
-    people = ASIA.sample(20_000, 2)
-    turned = Domain({name: values[::-1] for name, values in ASIA.domain.categories.items()})
-    # as good as without noise, so that both see the same
-    found, other = (
-        PairEvidence.of(ldp.ProductDomain(domain, epsilon=EXACT).simulate(people, rng=1))
-        for domain in (ASIA.domain, turned)
-    )
-    pd.testing.assert_frame_equal(by_pair(found), by_pair(other), rtol=1e-6, atol=1e-9)
 
 
 def test_as_good_as_without_noise_information_is_that_of_the_records() -> None:

@@ -214,23 +214,17 @@ def test_intervals_hold_the_truth() -> None:
         {"privacy": None},
         {"n": 0, "simulated": 0},
         {"simulated": 10**9},
+        {"quotients": {"highest": 2.0}},
+        {"quotients": {"pair": np.ones((3, 2))}},
+        {"quotients": {"covariance": np.array([[[1.0, 2.0], [3.0, 4.0]]] * 2)}},
     ],
 )
 def test_figures_that_cannot_be_are_refused(altered: dict[str, Any]):
-    with pytest.raises(LdpstatsError):
-        replace(fitted().query("a"), **altered)
-
-
-def test_quotients_that_cannot_be_are_refused():
     found = fitted().query("a")
-    assert found.quotients is not None
-    for wrong in (
-        {"highest": 2.0},
-        {"pair": np.ones((3, 2))},
-        {"covariance": np.array([[[1.0, 2.0], [3.0, 4.0]]] * 2)},
-    ):
-        with pytest.raises(LdpstatsError):
-            replace(found, quotients=replace(found.quotients, **wrong))
+    if "quotients" in altered:
+        altered = {"quotients": replace(found.quotients, **altered["quotients"])}
+    with pytest.raises(LdpstatsError):
+        replace(found, **altered)
 
 
 def test_the_picture_shows_what_the_frame_says() -> None:

@@ -183,48 +183,6 @@ def test_the_noise_of_either_leg_is_noise_of_the_path(wide: tuple[str, str]) -> 
     assert not explained_pairs(replace(noisy, interactions=known), noisy.pairs)
 
 
-AGREE = np.array([[0.4, 0.1], [0.1, 0.4]])
-
-
-def chain(names: str, strength: FloatArray = AGREE) -> TableSet:
-    """Return exact pairs of binary attributes of which each depends on the one before."""
-    domain = Domain({name: ["yes", "no"] for name in names})
-    given, joint = strength / strength.sum(axis=1, keepdims=True), np.array([0.5, 0.5])
-    for _ in names[1:]:
-        joint = joint[..., None] * given
-    return SampledGroups(domain, epsilon=8.0).simulate((joint * 2_000_000).round().astype(int).ravel(), rng=1)
-
-
-def edges(tables: TableSet, method: str, constraints: EdgeConstraints = FREE) -> set[tuple[str, str]]:
-    return set(SKELETON_METHODS[method](PairEvidence.of(tables), constraints, 0.05).edges)
-
-
-@pytest.mark.parametrize("method", sorted(SKELETON_METHODS))
-@pytest.mark.parametrize("names", list(permutations("abc")))
-def test_a_chain_is_found_in_any_order_of_its_attributes(method: str, names: tuple[str, ...]) -> None:
-    tables = chain("abc")
-    turned = TableSet(tables.domain.project(names), [tables[pair] for pair in combinations(names, 2)], tables.privacy)
-    assert {frozenset(edge) for edge in edges(turned, method)} == {frozenset("ab"), frozenset("bc")}
-
-
-@pytest.mark.parametrize("method", sorted(SKELETON_METHODS))
-def test_required_edges_are_in_and_forbidden_ones_out(method: str) -> None:
-    known = EdgeConstraints(required=(("d", "a"),), forbidden=(("b", "c"), ("c", "b")))
-    found = edges(chain("abcd"), method, known)
-    assert ("a", "d") in found
-    assert ("b", "c") not in found
-
-
-def test_the_order_of_everything_changes_no_edge() -> None:
-    net = network("asia")
-    tables = SampledGroups(net.domain, epsilon=4.0).simulate(net.sample(100_000, 1), rng=1)
-    names = np.random.default_rng(1).permutation(net.domain.names).tolist()
-    turned = TableSet(net.domain.project(names), list(tables)[::-1], tables.privacy)
-    for method in SKELETON_METHODS:
-        one, other = (set(map(frozenset, edges(each, method))) for each in (tables, turned))
-        assert one == other
-
-
 def test_auto_is_the_tree_and_the_loops() -> None:
     net = network("survey")
     evidence = PairEvidence.of(SampledGroups(net.domain, epsilon=4.0).simulate(net.sample(100_000, 1), rng=1))

@@ -108,7 +108,7 @@ def independence_tests(
     pairs = [table for table in told.values() if isinstance(table, Table)]
     place = {name: number for number, name in enumerate(tables.domain.names)}
     pairs.sort(key=lambda table: [place[name] for name in table.attributes])
-    if isinstance(pvalue, MonteCarlo):  # of so few tables not even the smallest p-value might be significant
+    if pairs and isinstance(pvalue, MonteCarlo):  # of so few tables not even the smallest p-value might be significant
         smallest = np.full(len(pairs), 1 / (1 + pvalue.most))
         if adjusted_pvalues(smallest, alpha, adjust).min() > alpha:
             raise LdpstatsError(
@@ -117,7 +117,7 @@ def independence_tests(
                 f"at least {math.ceil(len(pairs) / alpha) - 1:,}",
                 "'auto' draws as many as are needed.",
             )
-    resolved = AmongMany(len(pairs), alpha) if pvalue == "auto" else pvalue
+    resolved = AmongMany(max(len(pairs), 1), alpha) if pvalue == "auto" else pvalue
     # where all tests draw from one generator, each begins where the one before it ended
     shared = isinstance(resolved, MonteCarlo) and isinstance(resolved.rng, np.random.Generator)
     work = partial(_tested, method=method, pvalue=resolved, margins=_pooled_margins(tables))
@@ -129,8 +129,8 @@ def independence_tests(
             bar.update(len(found))
     tables.channel_fit()  # of all at once; each keeps its own
     doubtful = [min(1.0, len(pairs) * table.channel_fit().pvalue) < LEVEL for stack in stacks for table in stack]
-    left_open = {pair: reason for pair, reason in told.items() if isinstance(reason, str)}
-    tested += [PairTest(*pair, UNTESTABLE, 0, reason=reason) for pair, reason in left_open.items()]
+    left_open = {pair: found for pair, found in told.items() if isinstance(found, LdpstatsError)}
+    tested += [PairTest(*pair, UNTESTABLE, 0, reason=error.came) for pair, error in left_open.items()]
     decided = _decided(tested, [*doubtful, *(False for _ in left_open)], alpha, adjust)
     return IndependenceTests(
         pairs=tuple(sorted(decided, key=lambda pair: (math.isnan(pair.pvalue), pair.pvalue, -pair.statistic))),
@@ -145,7 +145,7 @@ def independence_tests(
     )
 
 
-def pair_tables(tables: TableSet) -> dict[tuple[str, str], Table | str]:
+def pair_tables(tables: TableSet) -> dict[tuple[str, str], Table | LdpstatsError]:
     """Return the table of every pair that some table holds, in the order of the domain; or why there is none.
 
     It is made of all tables that hold both, each report counted once. Those that hold one of the two only tell about
@@ -160,7 +160,7 @@ def pair_tables(tables: TableSet) -> dict[tuple[str, str], Table | str]:
     return {pair: told_by(holding[frozenset(pair)], tables.domain.project(pair), tables.privacy) for pair in shown}
 
 
-def told_by(holding: Sequence[Table], target: Domain, privacy: PrivacyStatement) -> Table | str:
+def told_by(holding: Sequence[Table], target: Domain, privacy: PrivacyStatement) -> Table | LdpstatsError:
     """Return the table of some attributes by all tables that hold them, or why there is none.
 
     Where there are reports, nothing is taken from a model; tables that agree are added up one by one, where that
@@ -179,7 +179,7 @@ def told_by(holding: Sequence[Table], target: Domain, privacy: PrivacyStatement)
             )
         return pooled_table(told, target, privacy)
     except LdpstatsError as error:
-        return own[0] if own else str(error)
+        return own[0] if own else error
 
 
 def _pooled_margins(tables: TableSet) -> dict[str, list[FloatArray]]:

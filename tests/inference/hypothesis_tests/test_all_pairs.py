@@ -70,6 +70,33 @@ def test_pairs_that_cannot_be_tested_take_nothing_of_the_level(domain: ldp.Domai
         assert pair.power == pytest.approx(pair.sensitivity.power(0.1, 0.05 / 2), abs=1e-9)
 
 
+def test_a_pair_is_tested_on_all_tables_that_hold_it() -> None:
+    domain = ldp.Domain({name: ["x", "y"] for name in "abc"})
+    protocol = ldp.SampledGroups(domain, epsilon=2.0, groups=[("b", "a"), ("a", "b", "c"), ("c",)])
+    tables = protocol.simulate(np.arange(1, 9) * 500, rng=1)
+    tests, (single,) = ldp.independence_tests(tables), [table for table in tables if table.attributes == ("c",)]
+    assert {pair.attributes: pair.n for pair in tests} == {
+        ("a", "b"): tables.n - single.n,
+        ("a", "c"): tables["a", "b", "c"].n,
+        ("b", "c"): tables["a", "b", "c"].n,
+    }
+    pooled = ldp.TableSet(domain, list(tables)[:2], tables.privacy).pooled(["a", "b"])
+    alone = ldp.independence_test(pooled, pvalue="asymptotic")
+    assert tests["a", "b"].statistic == pytest.approx(alone.statistic, rel=1e-9)
+    assert tests["a", "c"].statistic == pytest.approx(
+        ldp.independence_test(tables["a", "b", "c"].marginal("a", "c")).statistic, rel=1e-6
+    )
+
+
+def test_pairs_of_wider_tables_that_reports_leave_open_are_not_testable() -> None:
+    domain = ldp.Domain({name: ["x", "y"] for name in "abcd"})
+    few = ldp.HadamardCoefficients(domain, k=3, epsilon=2.0).simulate(np.eye(16, dtype=int)[3] * 5, rng=1)
+    tests = ldp.independence_tests(few)
+    assert len(tests) == 6
+    assert {pair.verdict for pair in tests} == {"not testable"}
+    assert all("leave cells of" in pair.reason for pair in tests)
+
+
 @pytest.mark.parametrize("tables", [None, 5, pd.DataFrame()])
 def test_only_table_sets_are_tested(tables: object) -> None:
     with pytest.raises(ldp.LdpstatsError, match="a TableSet"):
