@@ -16,7 +16,7 @@ from ldpstats.estimation.log_linear_em import HierarchicalEM
 from ldpstats.inference.engine.evidence import BlockEvidence, Evidence, PooledEstimate, identified_contrasts
 from ldpstats.inference.engine.families import LinearSubspace, LogLinear
 from ldpstats.inference.engine.null_model import (
-    Drawn,
+    DrawnTables,
     NullFit,
     NullFitter,
     NullModel,
@@ -119,7 +119,7 @@ class Statistic(Protocol):
     def df(self) -> int:
         """Degrees of freedom; zero if the evidence tells nothing about the hypothesis."""
 
-    def __call__(self, evidence: Evidence, drawn: Drawn | None = None) -> NullFit:
+    def __call__(self, evidence: Evidence, drawn: DrawnTables | None = None) -> NullFit:
         """Fit the hypothesis to every table and return the statistics with the fits, as Monte Carlo ranks them."""
 
 
@@ -147,7 +147,7 @@ class ScoreStatistic:
         """Basis of the contrasts that the evidence tells anything about: a matrix of cells by contrasts."""
         return identified_contrasts(self._evidence, self._uniform)
 
-    def __call__(self, evidence: Evidence, drawn: Drawn | None = None) -> NullFit:
+    def __call__(self, evidence: Evidence, drawn: DrawnTables | None = None) -> NullFit:
         """Fit the hypothesis to every table and return the statistics with the fits."""
         from scipy.special import chdtri
 
@@ -200,7 +200,7 @@ class LikelihoodRatio(ScoreStatistic):
         super().__init__(model, evidence, cells)
         self._everything = LinearSubspace(self._uniform, self.contrasts)
 
-    def __call__(self, evidence: Evidence, drawn: Drawn | None = None) -> NullFit:
+    def __call__(self, evidence: Evidence, drawn: DrawnTables | None = None) -> NullFit:
         """Fit the hypothesis and everything to every table, and compare their likelihoods."""
         null, free = (self.fit(model, evidence, drawn) for model in (self._model, self._everything))
         if drawn is None:
@@ -224,7 +224,7 @@ class NestedStatistic:
         self._fit = NullFitter(evidence, cells)
         self.df = seen_directions(larger, evidence, cells) - seen_directions(smaller, evidence, cells)
 
-    def __call__(self, evidence: Evidence, drawn: Drawn | None = None) -> NullFit:
+    def __call__(self, evidence: Evidence, drawn: DrawnTables | None = None) -> NullFit:
         """Fit the smaller model to every table, and measure what the larger one adds."""
         small = self._fit(self._smaller, evidence, drawn)
         if not self._likelihood:
@@ -264,7 +264,7 @@ class WaldStatistic:
         self._directions = directions or partial(unexplained, model)
         self.df = self._directions(model.nearest(irregular(cells))).shape[-1]
 
-    def __call__(self, evidence: Evidence, drawn: Drawn | None = None) -> NullFit:  # noqa: ARG002  # nothing to start
+    def __call__(self, evidence: Evidence, drawn: DrawnTables | None = None) -> NullFit:  # noqa: ARG002  # nothing to start
         """Measure every table's estimate at the nearest member of the null."""
         parameters = self._model.nearest(self._estimate(evidence))
         frequencies = self._model.frequencies(parameters)
