@@ -34,80 +34,6 @@ _ROUGH, _PRECISE, _FINALISTS = 1e-6, 1e-14, 3
 _DECREASE = 1e-6
 _MOST_CORNERS = 64
 _TOWARDS_CORNER = 0.9
-
-
-def likeliest(model: NullModel, evidence: Evidence, fit: NullFit, within: FloatArray | None = None) -> NullFit:
-    """Replace fits that did not converge by the frequencies of highest likelihood, found by EM.
-
-    They still do not count as converged: at a boundary likelihood ratios are not χ². Models without a boundary keep
-    their fits: what these left is allowed for. `within`, a smaller model's fit, bounds the likelihood below.
-    """
-    lost = np.flatnonzero(~fit.converged)
-    if not model.bounded or not lost.size:
-        return fit
-    if not isinstance(model, LogLinear) or model.covariate is not None or not isinstance(evidence, BlockEvidence):
-        raise _not_found("it ran to a boundary")
-    frequencies, statistic = fit.frequencies.copy(), fit.statistic.copy()
-    for table in lost:
-        known = [fit.frequencies[table], *([] if within is None else [within[table]])]
-        frequencies[table] = _highest(model, evidence.subset(np.array([table])), known)
-        statistic[table] = 0  # nothing is left to explain
-    return replace(fit, parameters=model.nearest(frequencies), frequencies=frequencies, statistic=statistic)
-
-
-def likeliest_nested(
-    smaller: NullModel, larger: NullModel, evidence: Evidence, small: NullFit, large: NullFit
-) -> tuple[NullFit, NullFit]:
-    """Climb by EM where fits of nested models did not converge, or the larger one fell short of the smaller one."""
-    if isinstance(smaller, LogLinear):
-        gained = evidence.log_likelihood(large.frequencies) - evidence.log_likelihood(small.frequencies)
-        both = small.converged & large.converged & (gained > -_DECREASE)
-        small, large = replace(small, converged=both), replace(large, converged=both)
-    small = likeliest(smaller, evidence, small)
-    return small, likeliest(larger, evidence, large, within=small.frequencies)
-
-
-def _highest(model: LogLinear, evidence: BlockEvidence, known: list[FloatArray]) -> FloatArray:
-    """Climb from several starts, and return the frequencies of the highest likelihood reached."""
-    blocks = [
-        replace(block, tally=replace(block.tally, counts=counts[0]))
-        for block, counts in zip(evidence.blocks, evidence.counts, strict=True)
-    ]
-    cells = blocks[0].question.cells
-    places = np.arange(cells) if model.possible is None else np.array(model.possible)
-    partitions = [places_onto(model.shape, axes)[places] for axes in model.generators]
-    em = HierarchicalEM(seen_in_blocks(blocks), partitions, places, cells)
-    evidence.log_likelihood(known[0][None, :])  # reports that are impossible without the zeros are refused
-    free = on_simplex(most_likely(blocks).frequencies[places])
-    starts = [*known, *(model.frequencies(model.nearest(near)) for near in _spread_out(free))]
-    climbs = sorted((em.climbed(start, _ITERATIONS, _ROUGH)[0] for start in starts), key=em.log_likelihood)
-    best = np.stack(climbs[-_FINALISTS:])
-    # a leap may have taken a cell near nothing that belongs elsewhere
-    revived = model.frequencies(model.nearest(0.99 * best + 0.01 / free.size))
-    ends = [em.climbed(climb, _ITERATIONS, _PRECISE) for climb in (*best, *revived)]
-    found, ended = max(ends, key=lambda end: em.log_likelihood(end[0]))
-    if not ended:
-        raise _not_found(f"{_ITERATIONS:,} steps of EM did not end")
-    return found
-
-
-def _spread_out(free: FloatArray) -> Iterator[FloatArray]:
-    """Yield tables between the likeliest one and even frequencies, and near the corners of its frequent cells."""
-    even = np.full(free.size, 1 / free.size)
-    for share in (1.0, 0.9, 0.5, 0.0):
-        yield share * free + (1 - share) * even
-    for corner in np.argsort(-free, kind="stable")[:_MOST_CORNERS]:
-        yield _TOWARDS_CORNER * np.eye(free.size)[corner] + (1 - _TOWARDS_CORNER) * even
-
-
-def _not_found(why: str) -> LdpstatsError:
-    return LdpstatsError(
-        f"a likelihood ratio of a fit that did not converge: {why}",
-        "fits that converge, or log-linear models of generators alone, whose boundary is known",
-        'method="score" allows for what the fit left, with a p-value from drawn tables.',
-    )
-
-
 # the p-value by χ² from which on drawn tables are fitted no further than needed
 _CLEAR = 0.02
 
@@ -120,7 +46,7 @@ class Statistic(Protocol):
         """Degrees of freedom; zero if the evidence tells nothing about the hypothesis."""
 
     def __call__(self, evidence: Evidence, drawn: DrawnTables | None = None) -> NullFit:
-        """Fit the hypothesis to every table and return the statistics with the fits, as Monte Carlo ranks them."""
+        """Fit the hypothesis to every table and return the statistics with the fits; those of drawn tables rank them."""
 
 
 class ScoreStatistic:
@@ -277,3 +203,75 @@ def unexplained(model: NullModel, parameters: FloatArray) -> FloatArray:
     """Return an orthonormal basis of all that is orthogonal to a member of a null model and to its tangents."""
     spanned = np.concatenate([model.frequencies(parameters)[..., None], model.jacobian(parameters)], axis=-1)
     return np.linalg.qr(spanned, mode="complete").Q[..., spanned.shape[-1] :]
+
+
+def likeliest(model: NullModel, evidence: Evidence, fit: NullFit, within: FloatArray | None = None) -> NullFit:
+    """Replace fits that did not converge by the frequencies of highest likelihood, found by EM.
+
+    They still do not count as converged: at a boundary likelihood ratios are not χ². Models without a boundary keep
+    their fits: what these left is allowed for. `within`, a smaller model's fit, bounds the likelihood below.
+    """
+    lost = np.flatnonzero(~fit.converged)
+    if not model.bounded or not lost.size:
+        return fit
+    if not isinstance(model, LogLinear) or model.covariate is not None or not isinstance(evidence, BlockEvidence):
+        raise _not_found("it ran to a boundary")
+    frequencies, statistic = fit.frequencies.copy(), fit.statistic.copy()
+    for table in lost:
+        known = [fit.frequencies[table], *([] if within is None else [within[table]])]
+        frequencies[table] = _highest(model, evidence.subset(np.array([table])), known)
+        statistic[table] = 0  # nothing is left to explain
+    return replace(fit, parameters=model.nearest(frequencies), frequencies=frequencies, statistic=statistic)
+
+
+def likeliest_nested(
+    smaller: NullModel, larger: NullModel, evidence: Evidence, small: NullFit, large: NullFit
+) -> tuple[NullFit, NullFit]:
+    """Climb by EM where fits of nested models did not converge, or the larger one fell short of the smaller one."""
+    if isinstance(smaller, LogLinear):
+        gained = evidence.log_likelihood(large.frequencies) - evidence.log_likelihood(small.frequencies)
+        both = small.converged & large.converged & (gained > -_DECREASE)
+        small, large = replace(small, converged=both), replace(large, converged=both)
+    small = likeliest(smaller, evidence, small)
+    return small, likeliest(larger, evidence, large, within=small.frequencies)
+
+
+def _highest(model: LogLinear, evidence: BlockEvidence, known: list[FloatArray]) -> FloatArray:
+    """Climb from several starts, and return the frequencies of the highest likelihood reached."""
+    blocks = [
+        replace(block, tally=replace(block.tally, counts=counts[0]))
+        for block, counts in zip(evidence.blocks, evidence.counts, strict=True)
+    ]
+    cells = blocks[0].question.cells
+    places = np.arange(cells) if model.possible is None else np.array(model.possible)
+    partitions = [places_onto(model.shape, axes)[places] for axes in model.generators]
+    em = HierarchicalEM(seen_in_blocks(blocks), partitions, places, cells)
+    evidence.log_likelihood(known[0][None, :])  # reports that are impossible without the zeros are refused
+    free = on_simplex(most_likely(blocks).frequencies[places])
+    starts = [*known, *(model.frequencies(model.nearest(near)) for near in _spread_out(free))]
+    climbs = sorted((em.climbed(start, _ITERATIONS, _ROUGH)[0] for start in starts), key=em.log_likelihood)
+    best = np.stack(climbs[-_FINALISTS:])
+    # a leap may have taken a cell near nothing that belongs elsewhere
+    revived = model.frequencies(model.nearest(0.99 * best + 0.01 / free.size))
+    ends = [em.climbed(climb, _ITERATIONS, _PRECISE) for climb in (*best, *revived)]
+    found, ended = max(ends, key=lambda end: em.log_likelihood(end[0]))
+    if not ended:
+        raise _not_found(f"{_ITERATIONS:,} steps of EM did not end")
+    return found
+
+
+def _spread_out(free: FloatArray) -> Iterator[FloatArray]:
+    """Yield tables between the likeliest one and even frequencies, and near the corners of its frequent cells."""
+    even = np.full(free.size, 1 / free.size)
+    for share in (1.0, 0.9, 0.5, 0.0):
+        yield share * free + (1 - share) * even
+    for corner in np.argsort(-free, kind="stable")[:_MOST_CORNERS]:
+        yield _TOWARDS_CORNER * np.eye(free.size)[corner] + (1 - _TOWARDS_CORNER) * even
+
+
+def _not_found(why: str) -> LdpstatsError:
+    return LdpstatsError(
+        f"a likelihood ratio of a fit that did not converge: {why}",
+        "fits that converge, or log-linear models of generators alone, whose boundary is known",
+        'method="score" allows for what the fit left, with a p-value from drawn tables.',
+    )
