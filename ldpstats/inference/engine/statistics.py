@@ -46,7 +46,7 @@ class Statistic(Protocol):
         """Degrees of freedom; zero if the evidence tells nothing about the hypothesis."""
 
     def __call__(self, evidence: Evidence, drawn: DrawnTables | None = None) -> NullFit:
-        """Fit the hypothesis to every table and return the statistics with the fits; those of drawn tables rank them."""
+        """Fit the hypothesis to every table and return the statistics with the fits; drawn tables are ranked."""
 
 
 class ScoreStatistic:
