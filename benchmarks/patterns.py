@@ -23,7 +23,7 @@ from ldpstats.answers.questions import Question
 from ldpstats.estimation.blocks import Block
 from ldpstats.inference.engine.evidence import BlockEvidence
 from ldpstats.inference.engine.families import ProductOfConditionals
-from ldpstats.inference.engine.null_model import Drawn
+from ldpstats.inference.engine.null_model import DrawnTables
 from ldpstats.inference.engine.statistics import ScoreStatistic
 from ldpstats.inference.planning.design import PlannedTest
 from ldpstats.mechanisms import mechanism
@@ -96,7 +96,7 @@ def rejected(noise: NoiseModel, cells: FloatArray, shape: tuple[int, int], n: in
     evidence = BlockEvidence((block,), (noise.draw(cells, n, tables, rng),))
     statistic = ScoreStatistic(ProductOfConditionals.independent(shape), evidence, cells.size)
     null = np.kron(*(cells.reshape(shape).sum(axis=axis) for axis in (1, 0)))
-    return float(np.mean(statistic(evidence, Drawn(null, np.zeros(1))).statistic > chdtri(statistic.df, ALPHA)))
+    return float(np.mean(statistic(evidence, DrawnTables(null, np.zeros(1))).statistic > chdtri(statistic.df, ALPHA)))
 
 
 def levels(

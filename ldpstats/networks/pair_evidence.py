@@ -18,7 +18,7 @@ from ldpstats.estimation.blocks import Block
 from ldpstats.estimation.simplex import nearest_proper
 from ldpstats.inference.engine.evidence import BlockEvidence, Evidence
 from ldpstats.inference.engine.monte_carlo import AmongMany, automatic
-from ldpstats.inference.engine.null_model import Drawn, NullFit
+from ldpstats.inference.engine.null_model import DrawnTables, NullFit
 from ldpstats.networks.interactions import (
     ErrorAxes,
     Interactions,
@@ -96,7 +96,7 @@ class IndependenceAt:
         statistic: FloatArray = (flat @ self.inverse @ flat.mT)[..., 0, 0]
         return statistic
 
-    def __call__(self, evidence: Evidence, drawn: Drawn | None = None) -> NullFit:
+    def __call__(self, evidence: Evidence, drawn: DrawnTables | None = None) -> NullFit:
         """Measure tallies; there is nothing to fit, and nothing to start near."""
         assert drawn is not None  # drawn tables
         assert isinstance(evidence, BlockEvidence)  # of these blocks

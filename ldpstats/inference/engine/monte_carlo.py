@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ldpstats.inference.engine.evidence import BlockEvidence, Evidence
-from ldpstats.inference.engine.null_model import Drawn
+from ldpstats.inference.engine.null_model import DrawnTables
 from ldpstats.inference.engine.statistics import Statistic
 from ldpstats.numbers.arrays import BoolArray, FloatArray, at_least, significance
 from ldpstats.numbers.randomness import Rng, generator
@@ -41,7 +41,7 @@ _FEW = 10
 _NOTHING = 1e-8
 
 
-_Stack: TypeAlias = tuple[Evidence, Drawn]
+_Stack: TypeAlias = tuple[Evidence, DrawnTables]
 
 
 def _ranked(statistic: Statistic, stack: _Stack) -> FloatArray:
@@ -252,9 +252,9 @@ def _stacked(tables: Sequence[tuple[int, Evidence]], possible: FloatArray, least
     """Return tables as one stack, with the frequencies that each was drawn at and what counts as reached."""
     if len(tables) == 1:
         place = tables[0][0]
-        return tables[0][1], Drawn(possible[place], least[place : place + 1])
+        return tables[0][1], DrawnTables(possible[place], least[place : place + 1])
     places = np.repeat([place for place, _ in tables], [len(one) for _, one in tables])
-    return BlockEvidence.side_by_side([one for _, one in tables]), Drawn(possible[places], least[places])
+    return BlockEvidence.side_by_side([one for _, one in tables]), DrawnTables(possible[places], least[places])
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ _ROUNDING = 1e-9
 SMALLEST = 1e-12
 
 
-class Drawn(NamedTuple):
+class DrawnTables(NamedTuple):
     """At which frequencies tables were drawn in Monte Carlo, each or all, and from what on their statistics count.
 
     They are ranked by the same function of each: what a few steps of a fit give. Statistics that stay below `least`
@@ -174,7 +174,7 @@ class NullFitter:
         # where contrasts are open, so may be some of a model's parameters
         self.solve = solve_or_shortest if self._estimated else shortest
 
-    def start(self, model: NullModel, evidence: Evidence, drawn: Drawn | None = None) -> FloatArray:
+    def start(self, model: NullModel, evidence: Evidence, drawn: DrawnTables | None = None) -> FloatArray:
         """Return proper parameters of a model, near each table's estimate if it has one."""
         cells = np.atleast_2d(self._uniform if drawn is None else drawn.near)
         return model.nearest(cells if self._estimated is None else self._estimated(evidence))
@@ -183,7 +183,7 @@ class NullFitter:
         self,
         model: NullModel,
         evidence: Evidence,
-        drawn: Drawn | None = None,
+        drawn: DrawnTables | None = None,
         measure: Callable[[NullScore], FloatArray] = remaining,
         clear: float | None = None,
     ) -> NullFit:

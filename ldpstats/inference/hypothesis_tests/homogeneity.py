@@ -12,7 +12,7 @@ from ldpstats.errors import LdpstatsError
 from ldpstats.inference.engine.detectability import orthogonal_to, principal_information
 from ldpstats.inference.engine.evidence import Evidence, GroupedEvidence, PooledEstimate, identified_contrasts
 from ldpstats.inference.engine.families import LinearSubspace
-from ldpstats.inference.engine.null_model import Drawn, NullFit, NullFitter, on_simplex
+from ldpstats.inference.engine.null_model import DrawnTables, NullFit, NullFitter, on_simplex
 from ldpstats.inference.engine.procedure import Method, PValue, chosen_method, evidence_of, outcomes_of
 from ldpstats.inference.engine.statistics import ScoreStatistic
 from ldpstats.inference.hypothesis_tests.result import Hypothesis, HypothesisResult, result_of
@@ -95,7 +95,7 @@ class HomogeneityStatistic:
         self._alone = [ScoreStatistic(nothing, part, cells) for part in evidence.groups]
         self.df = sum(one.df for one in self._alone) - common.basis.shape[1]
 
-    def __call__(self, evidence: Evidence, drawn: Drawn | None = None) -> NullFit:
+    def __call__(self, evidence: Evidence, drawn: DrawnTables | None = None) -> NullFit:
         """Fit common frequencies to every table, and measure how far each group is from them."""
         assert isinstance(evidence, GroupedEvidence)  # of the same groups
         common = self._fit(self._common, evidence, drawn)
@@ -118,7 +118,7 @@ class HomogeneityWald:
         self._common, self._estimates = common, [PooledEstimate(part) for part in evidence.groups]
         self.df = (len(evidence.groups) - 1) * (common.centre.size - 1)
 
-    def __call__(self, evidence: Evidence, drawn: Drawn | None = None) -> NullFit:  # noqa: ARG002  # nothing to start
+    def __call__(self, evidence: Evidence, drawn: DrawnTables | None = None) -> NullFit:  # noqa: ARG002  # nothing to start
         """Compare the groups' estimates."""
         assert isinstance(evidence, GroupedEvidence)  # of the same groups
         groups = list(zip(self._estimates, evidence.groups, strict=True))

@@ -17,7 +17,7 @@ from ldpstats.inference.engine.detectability import NoncentralityProfile, depend
 from ldpstats.inference.engine.evidence import BlockEvidence
 from ldpstats.inference.engine.families import ProductOfConditionals
 from ldpstats.inference.engine.monte_carlo import AmongMany, MonteCarlo, automatic, drawn_pvalues, reaches
-from ldpstats.inference.engine.null_model import Drawn, _safe, curvature_loss, null_score
+from ldpstats.inference.engine.null_model import DrawnTables, _safe, curvature_loss, null_score
 from ldpstats.inference.engine.procedure import STATISTICS, approximations_checked, evidence_of
 from ldpstats.tables import Table
 
@@ -182,7 +182,7 @@ def test_what_stays_below_is_not_fitted_and_all_else_is_ranked_as_before(name: s
     seen = evidence_of(table_of(SHAPE, [drawn(name, n, 1.0, n, independent(*SHAPE))]))
     statistic, null = STATISTICS["gls"](MODEL, seen, 12), independent(*SHAPE).ravel()
     stack = seen.replicates(null, 400, np.random.default_rng(2))
-    drawn_at = Drawn(null, np.zeros(1))
+    drawn_at = DrawnTables(null, np.zeros(1))
     ranked = statistic(stack, drawn_at).statistic
     at_start = null_score(MODEL, stack, statistic.fit.start(MODEL, stack, drawn_at), statistic.fit.solve)
     start = statistic.total(at_start.score, at_start.information) - np.maximum(at_start.gain, 0)
@@ -193,7 +193,7 @@ def test_what_stays_below_is_not_fitted_and_all_else_is_ranked_as_before(name: s
     for level in (0.9, 0.985, 0.9975):
         least = np.full(1, np.quantile(ranked, level))
         with patch.object(null_model, "_safe", wraps=_safe) as steps:
-            stopped = statistic(stack, Drawn(null, least)).statistic
+            stopped = statistic(stack, DrawnTables(null, least)).statistic
         assert ((stopped >= least) == (ranked >= least)).all()
         fitted = [len(known.args[1]) for known in steps.call_args_list]
         assert fitted == [np.count_nonzero(most >= least)] * 3
@@ -206,9 +206,9 @@ def test_what_is_as_far_as_the_observed_table_at_the_start_alone_does_not_reach_
     block = replace(drawn("grr", 5, 0.3, 1, independent(2, 2)), counts=np.array([0, 0, 0, 5]))
     seen = evidence_of(table_of((2, 2), [block]))
     statistic, null = STATISTICS["gls"](ProductOfConditionals.independent((2, 2)), seen, 4), np.full(4, 0.25)
-    (observed,) = statistic(seen, Drawn(null, np.zeros(1))).statistic
+    (observed,) = statistic(seen, DrawnTables(null, np.zeros(1))).statistic
     everything = replace(seen, counts=(tallies,))
-    ranked = statistic(everything, Drawn(null, np.zeros(1))).statistic
+    ranked = statistic(everything, DrawnTables(null, np.zeros(1))).statistic
     with patch.object(BlockEvidence, "replicates", return_value=everything):
         (found,) = drawn_pvalues([MonteCarlo(len(tallies), 1)], statistic, [seen], null[None])
     assert found == (1 + np.count_nonzero(reaches(ranked, observed))) / (1 + len(tallies))
