@@ -91,7 +91,7 @@ _HOMES = {
     "tables.crosstab": ["Crosstab"],
     "tables.pooled": ["JointReports"],
     "tables.provenance": ["Collected", "Consistent", "Figures", "LimitsOfReports", "Origin", "Reconstructed", "Summed"],
-    "tables.respondents": ["CrossedRows", "Parts"],
+    "tables.respondents": ["CrossedRows", "RespondentSet"],
     "tables.table": ["Table"],
     "tables.table_set": ["TableSet"],
     "views.certificate": ["ViewsCertificate"],

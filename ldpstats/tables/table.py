@@ -43,7 +43,7 @@ from ldpstats.tables.provenance import (
     Reconstructed,
     assuming_briefly,
 )
-from ldpstats.tables.respondents import CrossedRows, Parts, new_identity
+from ldpstats.tables.respondents import CrossedRows, RespondentSet, new_identity
 
 if TYPE_CHECKING:
     from ldpstats.tables.conditional import Conditional
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 # A check against wrong statements, not an accounting: noise models hold doubles, which lose rare lies at high levels.
 _RESOLVED = 12.0
 _ROUNDING = 1e-6
-_OWN = Parts.none()
+_OWN = RespondentSet.none()
 TableKind: TypeAlias = Literal["intervals", "mosaic", "residuals"]
 """Pictures of a table."""
 
@@ -73,7 +73,7 @@ class Table(Result):
     privacy : PrivacyStatement
     method : str
         How the blocks are estimated together; see `estimated_by`. With `figures`, how these were made.
-    parts : Parts
+    parts : RespondentSet
         Which respondents are behind it, so that none of them is counted twice. By default they are those of a
         collection of their own.
     provenance : Provenance
@@ -104,7 +104,7 @@ class Table(Result):
     blocks: tuple[Block, ...]
     privacy: PrivacyStatement
     method: str = "unbiased"
-    parts: Parts = _OWN
+    parts: RespondentSet = _OWN
     provenance: Provenance = COLLECTED
     figures: Figures | None = None
     sources: tuple[Table, ...] = ()
@@ -112,7 +112,7 @@ class Table(Result):
 
     def __post_init__(self) -> None:
         if self.parts is _OWN and self.blocks and not self.figures:
-            own = Parts.whole(new_identity(None, ()), 0, sum(block.n for block in self.blocks))
+            own = RespondentSet.whole(new_identity(None, ()), 0, sum(block.n for block in self.blocks))
             object.__setattr__(self, "parts", own)
         if self.method not in list(TABLE_METHODS) and not self.figures:
             raise LdpstatsError(f"method = {self.method!r}", one_line(list(TABLE_METHODS)))

@@ -10,7 +10,7 @@ import pytest
 
 from ldpstats import Domain, PerAttribute
 from ldpstats.errors import LdpstatsError
-from ldpstats.tables.respondents import Parts
+from ldpstats.tables.respondents import RespondentSet
 
 DOMAIN = Domain({"a": ["x", "y"], "b": ["x", "y"]})
 (ROWS,) = PerAttribute(DOMAIN, epsilon=4.0, k=2).simulate(np.array([5, 3, 2, 4]), rng=1)["a", "b"].rows
@@ -21,7 +21,7 @@ DOMAIN = Domain({"a": ["x", "y"], "b": ["x", "y"]})
     [
         ({"copies": ROWS.copies - 2 * ROWS.copies * (ROWS.copies == ROWS.copies.min())}, "rows of 14 respondents"),
         ({"copies": 2 * ROWS.copies}, "28 rows of 14 respondents"),
-        ({"parts": Parts.whole("0" * 32, 0, 13)}, "14 rows of 13 respondents"),
+        ({"parts": RespondentSet.whole("0" * 32, 0, 13)}, "14 rows of 13 respondents"),
         ({"simulated": 15}, "simulated = 15"),
         ({"simulated": -1}, "simulated = -1"),
         ({"answers": ROWS.answers - 1}, "a row for each number of copies"),
@@ -31,4 +31,4 @@ DOMAIN = Domain({"a": ["x", "y"], "b": ["x", "y"]})
 def test_rows_of_other_respondents_are_refused(wrong: dict[str, Any], said: str) -> None:
     with pytest.raises(LdpstatsError, match=said):
         replace(ROWS, **wrong)
-    assert replace(ROWS, parts=Parts.none()).n == ROWS.n == 14
+    assert replace(ROWS, parts=RespondentSet.none()).n == ROWS.n == 14

@@ -19,7 +19,7 @@ from ldpstats.consistency.agreement import AgreeingFit, shared_quantities
 from ldpstats.consistency.marginals import marginals_of
 from ldpstats.consistency.maximum_entropy import fit_maximum_entropy
 from ldpstats.noise import Tally
-from ldpstats.tables.respondents import Parts
+from ldpstats.tables.respondents import RespondentSet
 from ldpstats.tables.shared import REPORTS, SAMPLING, Cluster, Contribution, Stacked
 
 # so many respondents that neither n - 1 instead of n nor whole counts change the last digits that are looked at
@@ -39,7 +39,7 @@ def hadamard(counts: Counts, number: int = 1) -> TableSet:
         asked.counted(Tally(asked.mechanism.noise, own, int(own.sum())))
         for asked, own in zip(protocol._asked, counts, strict=True)
     ]
-    parts = [Parts.whole(identity(number), unit, int(own.sum())) for unit, own in enumerate(counts)]
+    parts = [RespondentSet.whole(identity(number), unit, int(own.sum())) for unit, own in enumerate(counts)]
     return protocol._table_set(tallies, parts)
 
 
@@ -56,7 +56,7 @@ def crossed(counts: Counts, number: int = 1, mechanism: str = "grr") -> TableSet
     protocol = ldp.PerAttribute(THREE, epsilon=4.0, k=2, mechanism=mechanism)
     ((copies,), (row,)) = counts, protocol._rows
     answers = np.stack(np.unravel_index(np.arange(copies.size), row.outputs), axis=1)
-    who = Parts.whole(identity(number), 0, int(copies.sum()))
+    who = RespondentSet.whole(identity(number), 0, int(copies.sum()))
     return protocol._table_set([row.counted(row._summed(answers, copies, 0))], [who])
 
 
