@@ -103,7 +103,8 @@ def errors_of_triples(case: tuple[str, float]) -> pd.Series:
         way: np.mean([total_variation(made(three), net.joint(three).ravel()) for three in triples])
         for way, made in ways.items()
     }
-    return pd.Series({**errors, "views": f"{design.number} of {design.size}"}, name=f"{name}, ε = {epsilon:g}")
+    views_in_words = f"{len(design.views)} of {max(map(len, design.views))}"
+    return pd.Series({**errors, "views": views_in_words}, name=f"{name}, ε = {epsilon:g}")
 
 
 def nearest(table: ldp.Table) -> FloatArray:

@@ -21,9 +21,8 @@ import numpy as np
 
 import ldpstats as ldp
 from ldpstats.client import Respondent
-from ldpstats.io import checkpoints, csv_files
-from ldpstats.io.checksums import checksum
-from ldpstats.io.parquet_files import _arrays
+from ldpstats.io import counted_files, csv_files
+from ldpstats.io.parquet_files import _arrays, checksum
 from ldpstats.saving.files import digest
 
 Fuzzed: TypeAlias = tuple[list[str], Callable[[str], object], Callable[[Any], str]]
@@ -219,9 +218,16 @@ class _StoppedError(Exception):
     pass
 
 
-def _interrupted(count: Callable[[], object], writes: int, *, later: bool) -> None:
-    """Count until the checkpoint was written so many times, or until it would be once more."""
-    written = checkpoints.Checkpoint.write
+def interrupted(count: Callable[[], object], writes: int, *, later: bool = False) -> None:
+    """Count until the checkpoint was written so many times, or until it would be once more.
+
+    Parameters
+    ----------
+    count : callable
+    writes : int
+    later : bool
+    """
+    written = counted_files.Checkpoint.write
     left = writes + later
 
     def write(self: Any, state: dict[str, Any]) -> None:
@@ -232,7 +238,7 @@ def _interrupted(count: Callable[[], object], writes: int, *, later: bool) -> No
         if not left:
             raise _StoppedError
 
-    with patch.object(checkpoints.Checkpoint, "write", write), patch.object(checkpoints, "_SECONDS", 0.0):
+    with patch.object(counted_files.Checkpoint, "write", write), patch.object(counted_files, "_SECONDS", 0.0):
         try:
             count()
         except _StoppedError:
@@ -292,7 +298,7 @@ class HalfCounted:
             Whether the count went on until the checkpoint would be written again.
         """
         (self.folder / "count.json").unlink(missing_ok=True)
-        _interrupted(self.count, writes, later=later)
+        interrupted(self.count, writes, later=later)
         return (self.folder / "count.json").read_text("utf-8")
 
 

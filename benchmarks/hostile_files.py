@@ -30,8 +30,8 @@ from pyarrow import parquet
 
 import ldpstats as ldp
 from ldpstats.answers import categorical_answers
-from ldpstats.io.checksums import checksum
 from ldpstats.io.headers import Header
+from ldpstats.io.parquet_files import checksum
 
 SECONDS, MEGABYTES, ADDRESSES = 1.0, 300.0, 4 << 30
 DOMAIN = ldp.Domain({"a": ["x", "y"], "b": ["p", "q", "r"]})

@@ -22,7 +22,7 @@ from papers.imran_meo.decisions import BLOCK, LEVEL, Decisions, Trial, dependent
 
 from ldpstats import RRBA, SampledGroups, independence_test
 from ldpstats.inference.published import naive_test
-from ldpstats.inference.published.imran_meo import RULES
+from ldpstats.inference.published.published_result import RULES
 
 TRIALS = 200
 

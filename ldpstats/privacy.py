@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from decimal import ROUND_UP, Context, Decimal
 from fractions import Fraction
-from numbers import Real
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ldpstats.errors import LdpstatsError, shortened
+from ldpstats.numbers.arrays import probability, real_number
 from ldpstats.numbers.grid import natural_log_above
 from ldpstats.presentation import Picture, Result, Summary, summary_of_figures
 
@@ -124,7 +124,8 @@ class PrivacyStatement(Result):
             )
         levels = {str(group): _level(level, f"the level of {group!r}") for group, level in self.per_group.items()}
         object.__setattr__(self, "per_group", MappingProxyType(levels))
-        for name, checked in (("nominal_epsilon", _level), ("delta_at_nominal", _share), ("provably_true", _share)):
+        checks = {"nominal_epsilon": _level, "delta_at_nominal": probability, "provably_true": probability}
+        for name, checked in checks.items():
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, checked(getattr(self, name), name))
         if not isinstance(self.substitutes, bool):
@@ -344,25 +345,11 @@ def plain_level(value: Any) -> Any:
 def _level(value: object, what: str) -> float:
     if value == _INFINITE:
         return math.inf
-    number = _number(value)
-    if not number >= 0:  # written so that a NaN fails
+    number = real_number(value)
+    # written so that a NaN fails, and a whole number beyond all doubles
+    if not number >= 0 or (number == math.inf and value != math.inf):
         raise LdpstatsError(f"{what} = {shortened(value)}", "a level of at least 0")
     return number
-
-
-def _share(value: object, what: str) -> float:
-    number = _number(value)
-    if not 0 <= number <= 1:
-        raise LdpstatsError(f"{what} = {shortened(value)}", "a number from 0 to 1")
-    return number
-
-
-def _number(value: object) -> float:
-    """Return a real number as a double, and a NaN for anything else."""
-    try:
-        return math.nan if isinstance(value, bool) or not isinstance(value, Real) else float(value)
-    except OverflowError:  # a whole number beyond all doubles
-        return math.nan
 
 
 def _larger(one: float | None, other: float | None) -> float | None:

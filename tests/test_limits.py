@@ -14,7 +14,7 @@ from support.forged_files import forged
 import ldpstats as ldp
 from ldpstats.errors import LdpstatsError, shortened
 from ldpstats.inference.engine.detectability import (
-    Detectability,
+    NoncentralityProfile,
     degrees_of_freedom,
     even_information,
     principal_information,
@@ -222,8 +222,8 @@ def test_a_plan_for_equal_frequencies_needs_no_matrix_between_cells(shape: tuple
     for name in ("grr", "ss", "oue", "sue", "she", "the", "olh"):
         noise = ldp.mechanism(name, k=cells, epsilon=1.0).noise
         found = PlannedTest(margins).seen_through(noise)
-        dense = Detectability.of_principal(
-            principal_information(report_information(noise, margins)), degrees_of_freedom(noise, shape)
+        dense = NoncentralityProfile(
+            degrees_of_freedom(noise, shape), principal_information(report_information(noise, margins))
         )
         assert found.df == dense.df
         np.testing.assert_allclose(dense.seen, np.full(dense.seen.size, found.seen[0]), rtol=1e-9)

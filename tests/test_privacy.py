@@ -55,35 +55,6 @@ def test_unbounded_ratios_have_infinite_epsilon_and_constant_channels_none() -> 
     assert strict_epsilon(worst_ratio([{"a": Fraction(1), "b": Fraction(0)}] * 3)) == 0.0
 
 
-def rrba(p: Fraction, fake: list[Fraction]) -> Channel:
-    """Return the channel p I + (1-p) 1 Tᵀ."""
-    return [{y: p * (x == y) + (1 - p) * t for y, t in enumerate(fake)} for x in range(len(fake))]
-
-
-# strict level of RRBA with uniform fakes: ln(1 + p m / (1 - p))
-@pytest.mark.parametrize(
-    ("p", "levels"),
-    [
-        ("0.221", (0.45, 0.76, 1.27, 1.71, 2.42, 3.18)),
-        ("0.4", (0.85, 1.30, 1.95, 2.46, 3.22, 4.01)),
-        ("0.5", (1.10, 1.61, 2.30, 2.83, 3.61, 4.41)),
-    ],
-)
-def test_published_levels_of_truth_or_uniform_fake(p: str, levels: tuple[float, ...]) -> None:
-    found = [strict_epsilon(worst_ratio(rrba(Fraction(p), [Fraction(1, m)] * m))) for m in (2, 4, 9, 16, 36, 81)]
-    assert [round(level, 2) for level in found] == list(levels)
-
-
-@given(st.fractions("0.01", "0.99"), st.lists(st.integers(1, 50), min_size=2, max_size=7))
-def test_truth_or_fake_is_as_private_as_its_rarest_fake(p: Fraction, weights: list[int]) -> None:
-    fake = [Fraction(weight, sum(weights)) for weight in weights]
-    assert worst_ratio(rrba(p, fake)) == 1 + p / ((1 - p) * min(fake))
-
-
-def test_a_fake_that_never_occurs_gives_its_value_away() -> None:
-    assert strict_epsilon(worst_ratio(rrba(Fraction(1, 2), [Fraction(0), Fraction(1)]))) == math.inf
-
-
 @pytest.mark.parametrize("k", [2, 3, 4, 17, 1000])
 @pytest.mark.parametrize("kind", REGISTRY)
 def test_mechanisms_spend_what_was_asked_for_and_never_more(kind: type[Mechanism], k: int) -> None:

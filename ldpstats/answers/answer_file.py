@@ -2,28 +2,43 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
+from itertools import islice
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ldpstats.answers.csv_rows import CsvRows
-from ldpstats.answers.encodings import pieces_of, refuse_too_large_text, text_of, unpacked
-from ldpstats.answers.parquet_columns import opened_parquet, parquet_columns
-from ldpstats.answers.separators import separator_of, stated_separator
+from ldpstats.answers.csv_text import (
+    pieces_of,
+    refuse_too_large_text,
+    separator_of,
+    stated_separator,
+    text_of,
+    unpacked,
+)
+from ldpstats.answers.parquet import opened_parquet, parquet_columns
 from ldpstats.answers.text_column import TextColumn, Texts, numbers_in, refuse_too_many
 from ldpstats.errors import DomainError, LdpstatsError, one_line, shortened
-from ldpstats.limits import enough_memory
+from ldpstats.limits import ROWS_OF_A_SHEET, enough_memory
 from ldpstats.saving.files import UNREADABLE, kind_of
+
+if TYPE_CHECKING:
+    from _csv import Reader
 
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "#N/A", "-")
 """Cells that mean that there is no answer, unless one of them is a category."""
 _PARQUET = b"PAR1"
 _OURS, _REPORTS = b"ldpstats", {"protocol", "collection", "number", "group", "report"}
 _WORDS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+_SHOWN, _CHUNK = 20, 1 << 12
+"""Letters of a cell that are shown, and rows at once."""
 _NAMES_FIRST = "The first line must name the questions: add such a line."
 
 
@@ -100,34 +115,90 @@ def _read(data: bytes, name: str, none: tuple[str, ...]) -> AnswerFile:
     _refuse_saved(text, name)
     stated = stated_separator(text)
     separator = stated or separator_of(text)
-    records = CsvRows(text.partition("\n")[2] if stated else text, separator, name)
-    if not any(records.names):
-        what = "whose first line names nothing" if records.names else "which is empty"
-        raise LdpstatsError(f"{name}, {what}", "a line of names, and a row per respondent", _NAMES_FIRST)
-    refuse_too_many(1, len(records.names), name)
-    if {*records.names} >= _REPORTS:
-        raise _of_reports(name)
-    found, lines = _columns_of(records)
+    read, lines, blank = _cells(text.partition("\n")[2] if stated else text, separator, name)
     if not lines.size:
         raise LdpstatsError(f"{name}, which holds names and no rows", "a row per respondent")
-    read = [texts.column(own) for texts, own in zip(found, records.names, strict=True)]
     _refuse_without_names(read, name)
     columns, renamed = _named(read, len(lines), name)
     if separator in _WORDS:
         notes.append(f"{name}: cells are separated by {_WORDS[separator]}.")
-    if records.blank_lines:
-        notes.append(f"{name}: {records.blank_lines} empty lines were left out.")
+    if blank:
+        notes.append(f"{name}: {blank} empty lines were left out.")
     return AnswerFile(name, columns, lines + bool(stated), "line", separator != ",", none, (*notes, *renamed))
 
 
-def _columns_of(records: CsvRows) -> tuple[list[Texts], NDArray[np.int64]]:
-    columns = [Texts() for _ in records.names]
-    lines: list[NDArray[np.int64]] = []
-    for rows, ends in records.chunks():
-        for column, cells in zip(columns, zip(*rows, strict=True), strict=True):
-            column.add(cells)
-        lines.append(np.array(ends, dtype=np.int64))
-    return columns, np.concatenate(lines) if lines else np.empty(0, dtype=np.int64)
+def _cells(text: str, separator: str, name: str) -> tuple[list[TextColumn], NDArray[np.int64], int]:
+    """Read columns below their names, the lines in which their rows end, and how many lines are empty.
+
+    A row that is not like the others is refused by its line.
+    """
+    encoded = text.encode()  # a StringIO takes four bytes for every letter
+    reader, blank = _reader(encoded, separator), 0
+    names: list[str] = []
+    columns: list[Texts] = []
+    lines = [np.empty(0, dtype=np.int64)]
+    try:
+        # first the names alone; in chunks, since the garbage collector goes through all rows again and again
+        while read := [(row, reader.line_num) for row in islice(reader, _CHUNK if names else 1)]:
+            kept = [one for one in read if one[0]]
+            blank += len(read) - len(kept)
+            if blank > ROWS_OF_A_SHEET:
+                came = f"{name} with more than {ROWS_OF_A_SHEET:,} empty lines"
+                raise LdpstatsError(came, "up to as many", "Take them out of the file.")
+            if kept and names:
+                _refuse_ragged(kept, names, name)
+                for column, cells in zip(columns, zip(*(row for row, _ in kept), strict=True), strict=True):
+                    column.add(cells)
+                lines.append(np.array([line for _, line in kept], dtype=np.int64))
+            elif kept:
+                names = [cell.strip() for cell in kept[0][0]]
+                _refuse_other_names(names, name)
+                columns = [Texts() for _ in names]
+    except csv.Error as error:
+        raise _unreadable(error, _reader(encoded, separator), name) from error
+    _refuse_other_names(names, name)
+    return [texts.column(own) for texts, own in zip(columns, names, strict=True)], np.concatenate(lines), blank
+
+
+def _reader(encoded: bytes, separator: str) -> Reader:
+    lines = io.TextIOWrapper(io.BytesIO(encoded), encoding="utf-8", newline="")
+    return csv.reader(lines, delimiter=separator, strict=True)
+
+
+def _refuse_other_names(names: Sequence[str], name: str) -> None:
+    """Refuse a file whose first line has no names, too many, or those of reports."""
+    if not any(names):
+        what = "whose first line names nothing" if names else "which is empty"
+        raise LdpstatsError(f"{name}, {what}", "a line of names, and a row per respondent", _NAMES_FIRST)
+    refuse_too_many(1, len(names), name)
+    if {*names} >= _REPORTS:
+        raise _of_reports(name)
+
+
+def _refuse_ragged(rows: Sequence[tuple[list[str], int]], names: Sequence[str], name: str) -> None:
+    for row, line in rows:
+        if len(row) != len(names):
+            raise LdpstatsError(
+                f"line {line} of {name} with the cells {one_line([cell[:_SHOWN] for cell in row], 4)}",
+                f"{len(names)} cells in every line, as in the first one ({one_line(names, 4)})",
+                "Take away lines above the names, add a name that lacks, and put cells that hold separators in quotes.",
+            )
+
+
+def _unreadable(error: csv.Error, again: Reader, name: str) -> LdpstatsError:
+    """Error for a row that cannot be parsed, by the line where it begins: parsing may end far below it."""
+    line = 0
+    with suppress(csv.Error):
+        for _ in again:
+            line = again.line_num
+    where = f"{name}, line {line + 1}"
+    if "limit" in str(error):
+        came = f"a cell of more than {csv.field_size_limit():,} letters in {where}"
+        return LdpstatsError(came, "shorter answers", "Is a quote never closed?")
+    came = "a quote that opens and is never closed" if "end of data" in str(error) else f"a row with {error}"
+    return LdpstatsError(
+        f"{came} in {where}", 'cells in quotes from beginning to end, as "a ""quoted"" word"', "Correct the line."
+    )
 
 
 def _named(read: Sequence[TextColumn], rows: int, file: str) -> tuple[tuple[TextColumn, ...], list[str]]:

@@ -27,7 +27,7 @@ from ldpstats.errors import LdpstatsError, ReportError
 from ldpstats.noise import NoiseModel
 from ldpstats.numbers.randomness import Shape
 from ldpstats.presentation import Summary, progress
-from ldpstats.privacy import PrivacyStatement, strict_epsilon, worst_ratio
+from ldpstats.privacy import strict_epsilon, worst_ratio
 from ldpstats.protocols import PROTOCOLS, LocalProtocol, Protocol
 from ldpstats.protocols.contract import missing
 from ldpstats.protocols.counting import Layout
@@ -236,43 +236,26 @@ def _channel(noise: NoiseModel, k: int) -> list[Any]:
     return sorted(np.stack([noise.mean(answer) for answer in np.eye(k)]).round(9).T.tolist())
 
 
-def statement_is_that_of_everything_sent(make: Make) -> None:
-    """The stated level is that of all rows of one respondent, enumerated over all pairs of records."""
+def statements_are_those_of_what_is_sent(make: Make) -> None:
+    """The stated level is that of all rows of one respondent, and a group's that of what she adds to its table.
+
+    A protocol that adapts promises no less than the level of its first respondents, which their own tables state.
+    """
     one = one_respondent(make)
-    _require_levels(one, strict_epsilon(worst_ratio(one.laws)), lambda stated: stated.epsilon, "everything sent")
-
-
-def statement_of_a_table_is_that_of_what_it_counts(make: Make) -> None:
-    """The stated level of every group is that of what one respondent adds to its table."""
-    one = one_respondent(make)
-    for place, table in enumerate(one.some):
-        laws = one.seen_through(partial(_tally_at, one, place))
-        group = label(table.attributes)
-        _require_levels(one, strict_epsilon(worst_ratio(laws)), partial(_level_of, group), group)
-
-
-def _tally_at(one: OneRespondent, place: int, sent: Any) -> Any:
-    return tallies(one.tables[sent])[place]
-
-
-def _level_of(group: str, stated: PrivacyStatement) -> float:
-    return stated.per_group[group]
+    protocol, promised, of_tables = one.protocol, one.protocol.privacy(), one.some.privacy
+    levels = {"everything sent": (one.laws, promised.epsilon, of_tables.epsilon)}
+    for place, group in enumerate(label(table.attributes) for table in one.some):
+        laws = one.seen_through(lambda sent, place=place: tallies(one.tables[sent])[place])  # type: ignore[misc]
+        levels[group] = laws, promised.per_group[group], of_tables.per_group[group]
+    for what, (laws, said, found) in levels.items():
+        exact = strict_epsilon(worst_ratio(laws))
+        require(found == exact, f"{protocol!r}: the level of {what} is {exact}, and its tables say {found}")
+        kept = said == exact or (protocol.adaptive and said > exact)
+        require(kept, f"{protocol!r}: the level of {what} is {exact}, and it promises {said}")
 
 
 def _sent(protocol: LocalProtocol, frame: pd.DataFrame) -> Any:
     return sent_rows(protocol.reports(frame))
-
-
-def _require_levels(one: OneRespondent, exact: float, said: Callable[[PrivacyStatement], float], what: str) -> None:
-    """Compare an exact level with what protocol and tables state.
-
-    A protocol that adapts promises no less than the level of its first respondents, which their own tables state.
-    """
-    protocol = one.protocol
-    promised, of_tables = said(protocol.privacy()), said(one.some.privacy)
-    require(of_tables == exact, f"{protocol!r}: the level of {what} is {exact}, and its tables say {of_tables}")
-    kept = promised == exact or (protocol.adaptive and promised > exact)
-    require(kept, f"{protocol!r}: the level of {what} is {exact}, and it promises {promised}")
 
 
 def public_columns_do_not_depend_on_the_record(make: Make) -> None:
@@ -410,7 +393,7 @@ def rows_count_in_any_order_and_part(make: Make) -> None:
     parts = [rows[places == part] for part in range(3)]
     if protocol.adaptive:
         for part in parts:
-            _require_refusal(protocol, "a part of the rows", part)
+            refuses(f"{protocol!r}: counts a part of the rows", protocol.tables, part, kind=ReportError)
         parts = [rows, protocol.reports(frame, rng)]
         whole = protocol.tables(parts[1]) + whole
     sets = [protocol.tables(part) for part in parts]
@@ -453,18 +436,21 @@ def foreign_rows_are_refused(make: Make) -> None:
         "report": ["", "x", "-1", "[-1]", "1e0", None, "[" * 999],
         "simulated": ["maybe", None],
     }
-    for column, values in spoiled.items():
-        _require_refusal(protocol, f"rows without {column!r}", rows.drop(columns=column))
-        for value in values:
-            changed = rows.astype({column: object})
-            changed.loc[5, column] = value
-            _require_refusal(protocol, f"a row with the {column} {value!r}", changed)
-    _require_refusal(protocol, "a row that stands twice", pd.concat([rows, rows.iloc[[7]]]))
-    _require_refusal(protocol, "rows as a list", rows.to_dict(orient="records"))
     turned = make(Domain({name: of[::-1] for name, of in TINY.categories.items()}), LEVEL)
-    _require_refusal(protocol, "rows about categories in another order", turned.reports(frame, rng=3))
+    foreign: dict[str, Any] = {
+        "a row that stands twice": pd.concat([rows, rows.iloc[[7]]]),
+        "rows as a list": rows.to_dict(orient="records"),
+        "rows about categories in another order": turned.reports(frame, rng=3),
+        **{f"rows without {column!r}": rows.drop(columns=column) for column in spoiled},
+    }
     if other.fingerprint() != protocol.fingerprint():
-        _require_refusal(protocol, f"rows of {other}", other.reports(frame, rng=3))
+        foreign[f"rows of {other}"] = other.reports(frame, rng=3)
+    for column, value in ((column, value) for column, values in spoiled.items() for value in values):
+        changed = rows.astype({column: object})
+        changed.loc[5, column] = value
+        foreign[f"a row with the {column} {value!r}"] = changed
+    for what, sent in foreign.items():
+        refuses(f"{protocol!r}: counts {what}", protocol.tables, sent, kind=ReportError)
 
 
 def protocols_are_saved_and_read(make: Make) -> None:
@@ -590,8 +576,7 @@ def _require_count(protocol: LocalProtocol, name: str, tables: TableSet, n: int)
 PROTOCOL_CHECKS: tuple[Callable[[Make], None], ...] = (
     contract_is_satisfied,
     mechanisms_are_those_of_the_reports,
-    statement_is_that_of_everything_sent,
-    statement_of_a_table_is_that_of_what_it_counts,
+    statements_are_those_of_what_is_sent,
     public_columns_do_not_depend_on_the_record,
     order_of_the_respondents_does_not_show,
     tables_know_their_noise,
@@ -648,11 +633,3 @@ def _reports(tables: TableSet) -> list[Any]:
 
 def _same(one: TableSet, other: TableSet) -> bool:
     return one.to_json() == other.to_json()
-
-
-def _require_refusal(protocol: LocalProtocol, what: str, rows: Any) -> None:
-    try:
-        protocol.tables(rows)
-    except ReportError:
-        return
-    require(False, f"{protocol!r}: counts {what}")

@@ -170,11 +170,13 @@ def _debiased_size(mechanism: Mechanism) -> float:
     return float(np.abs(mechanism.noise.debias(np.eye(mechanism.noise.outputs))).max())
 
 
-def refuses(message: str, action: Callable[..., object], *arguments: object) -> None:
-    """Raise ConformanceError unless the action fails with an LdpstatsError."""
+def refuses(
+    message: str, action: Callable[..., object], *arguments: object, kind: type[LdpstatsError] = LdpstatsError
+) -> None:
+    """Raise ConformanceError unless the action fails with an error of this kind."""
     try:
         action(*arguments)
-    except LdpstatsError:
+    except kind:
         return
     except Exception as error:
         raise ConformanceError(f"{message}, or fails with a foreign exception: {error!r}") from error

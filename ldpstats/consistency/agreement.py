@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,7 +13,7 @@ import numpy as np
 from ldpstats.consistency.least_violation import deviation, minimized
 from ldpstats.consistency.marginals import Attributes, Marginal, stacked
 from ldpstats.errors import LdpstatsError
-from ldpstats.numbers.arrays import FloatArray, IntArray
+from ldpstats.numbers.arrays import FloatArray
 from ldpstats.tables.shared import Cluster, Contribution, Stacked, shares, sum_at
 
 if TYPE_CHECKING:
@@ -26,17 +25,10 @@ MOST_DIFFERENCES = 1500
 """So many differences of dependent tables are tested at most: their covariance is a matrix of that size."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SharedQuantities:
-    """Sums of one table's cells that tables must agree on, and their indices among those of all tables."""
+def shared_quantities(marginals: Sequence[Marginal]) -> list[Contribution]:
+    """Linearly independent sums of each table's cells that tables must agree on, and their indices among those of all.
 
-    sums: FloatArray  # 0 and 1, shape (quantities of this table, cells)
-    places: IntArray  # indices among those of all tables; the total is 0
-
-
-def shared_quantities(marginals: Sequence[Marginal]) -> list[SharedQuantities]:
-    """Linearly independent sums of each table's cells: the total, and the marginals that stand in several tables.
-
+    They are the total, which has the index 0, and the marginals that stand in several tables.
     Of a marginal only cells without any first category count: the others follow from these and from smaller marginals.
     """
     tables = Counter(frozenset(subset) for one in marginals for subset in _subsets(one.attributes))
@@ -53,7 +45,7 @@ def shared_quantities(marginals: Sequence[Marginal]) -> list[SharedQuantities]:
                 first[subset], size = size, size + inner.size
             sums.append(inner[:, None] == one.onto(subset))
             places.append(first[subset] + np.arange(inner.size))
-        found.append(SharedQuantities(np.concatenate(sums).astype(float), np.concatenate(places)))
+        found.append(Contribution(np.concatenate(places), np.concatenate(sums).astype(float)))
     return found
 
 
@@ -66,10 +58,10 @@ class AgreeingFit:
     invert has only as many rows as there are shared quantities.
     """
 
-    def __init__(self, marginals: Sequence[Marginal], shared: Sequence[SharedQuantities]) -> None:
+    def __init__(self, marginals: Sequence[Marginal], shared: Sequence[Contribution]) -> None:
         self._marginals, self._shared = marginals, shared
-        spreads = [own.sums / one.precision for one, own in zip(marginals, shared, strict=True)]
-        self._information = [np.linalg.inv(spread @ own.sums.T) for spread, own in zip(spreads, shared, strict=True)]
+        spreads = [own.matrix / one.precision for one, own in zip(marginals, shared, strict=True)]
+        self._information = [np.linalg.inv(spread @ own.matrix.T) for spread, own in zip(spreads, shared, strict=True)]
         self._gains = [spread.T @ information for spread, information in zip(spreads, self._information, strict=True)]
         size = 1 + max(int(own.places.max()) for own in shared)
         total = np.zeros((size, size))
@@ -81,7 +73,7 @@ class AgreeingFit:
 
     def tables(self, estimates: Sequence[FloatArray]) -> list[FloatArray]:
         """The nearest tables that agree and have the total one."""
-        sums = [own.sums @ estimate for own, estimate in zip(self._shared, estimates, strict=True)]
+        sums = [own.matrix @ estimate for own, estimate in zip(self._shared, estimates, strict=True)]
         weighted = np.zeros(len(self._inverse))
         for own, information, quantities in zip(self._shared, self._information, sums, strict=True):
             weighted[own.places] += information @ quantities
@@ -94,15 +86,14 @@ class AgreeingFit:
         """Covariance of each fitted table: its own errors enter directly, those of all through what is pooled."""
         size = len(self._inverse)
         parts = [
-            Contribution(own.places, information @ own.sums @ one.sums)
-            for one, own, information in zip(self._marginals, self._shared, self._information, strict=True)
+            Contribution(own.places, information @ own.matrix)
+            for own, information in zip(self._shared, self._information, strict=True)
         ]
         cross = self.stacked.with_sum(parts, size)
         pooled = self._inverse @ sum_at(parts, cross, size) @ self._inverse
         found = []
         for place, (own, gain, with_sum) in enumerate(zip(self._shared, self._gains, cross, strict=True)):
-            block, direct = np.ix_(own.places, own.places), np.eye(len(gain)) - gain @ own.sums
-            direct = direct @ self._marginals[place].sums
+            block, direct = np.ix_(own.places, own.places), np.eye(len(gain)) - gain @ own.matrix
             across = direct @ with_sum @ self._inverse[:, own.places] @ gain.T
             alone = direct @ self.stacked.covariance(place) @ direct.T
             covariance = alone + across + across.T + gain @ pooled[block] @ gain.T
@@ -133,8 +124,7 @@ class AgreeingFit:
             if place not in members:
                 covariances[place] += gain @ (all_most - all_alone)[block] @ gain.T
                 continue
-            direct = (np.eye(len(gain)) - gain @ own.sums) @ self._marginals[place].sums
-            direct = direct + gain @ influence[place][own.places]
+            direct = np.eye(len(gain)) - gain @ own.matrix + gain @ influence[place][own.places]
             own_error = direct @ members[place] @ direct.T
             others = gain @ (all_most - most[place])[block] @ gain.T
             weight = shares([float(np.trace(own_error)), float(np.trace(others))])
@@ -162,9 +152,7 @@ _SETTINGS["direct_solve_method"] = "qdldl"
 _REPAIRED = 1e-6
 
 
-def nearest_agreeing(
-    marginals: Sequence[Marginal], shared: Sequence[SharedQuantities], gamma: float
-) -> list[FloatArray]:
+def nearest_agreeing(marginals: Sequence[Marginal], shared: Sequence[Contribution], gamma: float) -> list[FloatArray]:
     """Proper tables that agree on all they share, with the least γ Σ |r| + (1 − γ) Σ r², r = (x − π̂) / standard error.
 
     The estimates themselves do not agree, for they are noisy: they enter by their distance only.
@@ -173,7 +161,7 @@ def nearest_agreeing(
 
     estimates = np.concatenate([one.estimate for one in marginals])
     spread = 1 / np.sqrt(np.concatenate([one.precision for one in marginals]))
-    sums = csr_array(block_diag([csr_array(own.sums) for own in shared]))
+    sums = csr_array(block_diag([csr_array(own.matrix) for own in shared]))
     places = np.concatenate([own.places for own in shared])
     _, first = np.unique(places, return_index=True)
     again = np.setdiff1d(np.flatnonzero(places), first)
@@ -226,7 +214,7 @@ class Agreement(NamedTuple):
     bound: str  # why the test is conservative; empty where the covariance is known
 
 
-def agreement_of(marginals: Sequence[Marginal], shared: Sequence[SharedQuantities]) -> Agreement | None:
+def agreement_of(marginals: Sequence[Marginal], shared: Sequence[Contribution]) -> Agreement | None:
     """Test whether tables tell the same of what they share; None where dependent tables share too much to be tested.
 
     Of independent tables with sums q_t of covariance S_t, the statistic is the least Σ (q_t − q)ᵀ S_t⁻¹ (q_t − q) over
@@ -258,12 +246,12 @@ def independent(joint: Stacked) -> bool:
     return not (joint.pairs or joint.counted or joint.clusters)
 
 
-def _of_independent(told: Sequence[tuple[Marginal, SharedQuantities]]) -> tuple[float, int]:
+def _of_independent(told: Sequence[tuple[Marginal, Contribution]]) -> tuple[float, int]:
     size = 1 + max(int(own.places.max()) for _, own in told)
     total, weighted, known = np.zeros((size, size)), np.zeros(size), []
     for one, own in told:
         # the first place is the total, which nobody can disagree about
-        places, sums = own.places[own.places > 0], own.sums[own.places > 0]
+        places, sums = own.places[own.places > 0], own.matrix[own.places > 0]
         spread = sums @ one.covariance @ sums.T
         information, rank = _inverse(spread, float(np.trace(spread)))
         values = sums @ one.estimate
@@ -278,19 +266,19 @@ def _of_independent(told: Sequence[tuple[Marginal, SharedQuantities]]) -> tuple[
 
 
 def _of_dependent(
-    told: Sequence[tuple[Marginal, SharedQuantities]], differences: Sequence[tuple[int, int, int]], joint: Stacked
+    told: Sequence[tuple[Marginal, Contribution]], differences: Sequence[tuple[int, int, int]], joint: Stacked
 ) -> tuple[float, int]:
     size, parts = len(differences), list[Contribution]()
     error = np.zeros(size)
     for table, (one, own) in enumerate(told):
         matrix = np.zeros((size, one.estimate.size))
-        sums = dict(zip(own.places.tolist(), own.sums, strict=True))
+        sums = dict(zip(own.places.tolist(), own.matrix, strict=True))
         for row, (place, first, second) in enumerate(differences):
             if table in (first, second):
                 matrix[row] = sums[place] if table == second else -sums[place]
         rows = np.flatnonzero(matrix.any(axis=1))
         error += matrix @ one.estimate
-        parts.append(Contribution(rows, matrix[rows] @ one.sums))
+        parts.append(Contribution(rows, matrix[rows]))
     # where the same reports tell what tables share, no difference varies but by rounding
     inverse, rank = _inverse(joint.covariance_of(parts, size), max(float(np.trace(one.covariance)) for one, _ in told))
     return float(error @ inverse @ error), rank

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations
 from typing import Literal, TypeAlias
 
 import numpy as np
-import pandas as pd
 
 from ldpstats.answers.domain import Domain
 from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms import best_name, mechanism
 from ldpstats.numbers.arrays import IntArray, at_least, positive_epsilon, real_number
-from ldpstats.presentation import Result, Summary, summary_of_figures
 from ldpstats.protocols import SampledGroups
-from ldpstats.protocols.groups import Group, checked_domain, groups_of, label
-from ldpstats.protocols.summary import named
-from ldpstats.saving.registered import Amount, Share
+from ldpstats.protocols.groups import Group, checked_domain, groups_of
 from ldpstats.views import views
 
 Cover: TypeAlias = Literal["pairs", "triples"]
@@ -62,38 +58,22 @@ def covering_groups(domain: Domain, size: int, cover: Cover = "pairs") -> tuple[
     return tuple(found)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class CalmDesign(Result):
+@dataclass(frozen=True, slots=True, eq=False)
+class CalmDesign:
     """Views to collect, and the expected errors of tables of k attributes that are put together from their reports.
 
     All figures are means over all sets of k attributes.
     """
 
-    _in_dict = (
-        "views k=release.k n=release.n epsilon=release.epsilon mechanism=release.mechanism noise_error "
-        "sampling_error left_open covered threshold considered=to_frame"
-    )
-
     release: DesignProblem
-    views: tuple[Group, ...] = field(repr=False)  # each respondent reports one of them
+    views: tuple[Group, ...]  # each respondent reports one of them
     made: str  # how the views were found
-    noise_error: Amount  # expected squared error of a table, summed over its cells, by randomization
-    sampling_error: Amount  # the same, as each view has a sample of the respondents
+    noise_error: float  # expected squared error of a table, summed over its cells, by randomization
+    sampling_error: float  # the same, as each view has a sample of the respondents
     # share of a table's degrees of freedom that no view tells: the reconstruction error depends on the population
-    left_open: Share
-    covered: Share  # share of the tables that lie in a view
-    threshold: Amount = math.nan  # of noise and sampling error together
-    considered: tuple[CalmDesign, ...] = field(default=(), repr=False)  # the designs to choose from
-
-    @property
-    def size(self) -> int:
-        """The most attributes of a view (the paper's l)."""
-        return max(map(len, self.views))
-
-    @property
-    def number(self) -> int:
-        """Number of views (the paper's m)."""
-        return len(self.views)
+    left_open: float
+    covered: float  # share of the tables that lie in a view
+    considered: tuple[CalmDesign, ...] = ()  # the designs to choose from
 
     @property
     def error(self) -> float:
@@ -104,53 +84,6 @@ class CalmDesign(Result):
         """Protocol in which every respondent reports one of the views at full ε."""
         asked = self.release
         return SampledGroups(asked.domain, epsilon=asked.epsilon, mechanism=asked.mechanism, groups=self.views)
-
-    @property
-    def _shown(self) -> tuple[CalmDesign, ...]:
-        return self.considered or (self,)
-
-    def to_frame(self) -> pd.DataFrame:
-        """Data frame with a row per design that was considered, and which one was chosen."""
-        names = ("made", "size", "number", "noise_error", "sampling_error", "left_open", "covered")
-        rows = [[*(getattr(one, name) for name in names), one.views == self.views] for one in self._shown]
-        return pd.DataFrame(rows, columns=[*(name.replace("_", " ") for name in names), "chosen"])
-
-    @property
-    def headline(self) -> str:
-        """Number of views, and the error to be expected."""
-        return (
-            f"{self.number} views of up to {self.size} attributes ({self.made}): expected squared error of a table of "
-            f"{self.release.k} attributes {self.error:.2g} ({self.noise_error:.2g} noise, {self.sampling_error:.2g} "
-            f"sampling); {self.left_open:.1%} of its degrees of freedom are left to reconstruction"
-        )
-
-    def summary(self) -> Summary:
-        """Table of the designs that were considered, and why these views were chosen."""
-        asked, number = self.release, f"{self.number:,} {'view' if self.number == 1 else 'views'}"
-        rows = [
-            [
-                *(one.made, f"{one.size}", f"{one.number:,}", f"{one.noise_error:.3g}", f"{one.sampling_error:.3g}"),
-                *(f"{100 * share:.1f} %" for share in (one.left_open, one.covered)),
-                "yes" if one.views == self.views else "",
-            ]
-            for one in self._shown
-        ]
-        headers = ["views", "size", "number", "noise error", "sampling error", "left open", "covered", "chosen"]
-        title = f"Views for tables of {asked.k} out of {len(asked.domain)} attributes: {number} of up to {self.size}"
-        what = (
-            "Errors are expected sums of squares over the cells of a table, if all cells are equally frequent; left "
-            "open is what no view tells, and reconstruction must assume; covered are the tables that stand in a view."
-        )
-        within = self.error <= self.threshold
-        reason = "of those within it they leave least open" if within else "none is within it, and theirs is the least"
-        why = f"Why these: the noise and sampling error was to be {self.threshold:.2g} at most; {reason}."
-        sentences = [
-            f"Each of {asked.n:,} respondents reports one view at epsilon = {asked.epsilon:g} for her whole record.",
-            what,
-            *([] if math.isnan(self.threshold) else [why]),
-            f"The views: {named(map(label, self.views))}.",
-        ]
-        return summary_of_figures(title, headers, rows, sentences)
 
 
 def calm_views(
@@ -203,7 +136,7 @@ def calm_views(
     best = min(
         within or considered, key=lambda one: (one.left_open, one.error) if within else (one.error, one.left_open)
     )
-    return replace(best, threshold=most, considered=considered)
+    return replace(best, considered=considered)
 
 
 @dataclass(frozen=True, slots=True)

@@ -183,7 +183,7 @@ class ConsistencyReport(Result):
         rows = []
         for row in moved.itertuples():
             figures = [f"{row.apart:.2f}", str(row.negative), f"{row.moved:.4f}", f"{row.moved_std_err:.2f}"]
-            rows.append([row.table, f"{row.n:,}", *figures])
+            rows.append([str(row.table), f"{row.n:,}", *figures])
         more = len(self.tables) - _SHOWN
         title = f"Moved the most; to_frame() has {more} more" if more > 0 else "Tables, those moved the most first"
         return Summary(

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ldpstats.answers.columns import listed
 from ldpstats.answers.domain import Domain
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.limits import LARGEST_JOINT, refuse_too_many_cells
@@ -71,15 +70,12 @@ class Marginal:
         variance = np.maximum(variance, 0)
         return 1 / np.maximum(variance, max(_LEAST, variance.mean() / self.n))
 
-    @property
-    def rise(self) -> float:
-        """Slope of a rare cell's variance in its frequency: no less than that of a proportion."""
-        rises = [block.n * rise_of_variance(block.noise) for block in (self.table.blocks if self.table else ())]
-        return max(1.0, sum(rises) / self.n) / self.n
-
     def more_variance(self, frequencies: FloatArray) -> FloatArray:
         """How much larger the variances of the cells were, were these their frequencies."""
-        return self.rise * (frequencies - self.estimate) - (frequencies**2 - self.estimate**2) / self.n
+        rises = [block.n * rise_of_variance(block.noise) for block in (self.table.blocks if self.table else ())]
+        # no less than that of a proportion
+        rise = max(1.0, sum(rises) / self.n) / self.n
+        return rise * (frequencies - self.estimate) - (frequencies**2 - self.estimate**2) / self.n
 
     def onto(self, attributes: Attributes) -> IntArray:
         """Index of each cell in the table of some of the attributes."""
@@ -167,28 +163,19 @@ def refuse_untold(wanted: Iterable[str], groups: Iterable[Attributes]) -> None:
         )
 
 
-def within(marginals: Iterable[Marginal], target: Iterable[str]) -> list[Marginal]:
+def within(marginals: Iterable[Marginal], target: Attributes) -> list[Marginal]:
     """Add every marginal up to those of its attributes that are in the target, in the target's order.
 
     One that has none of them is left out. Several about the same attributes stay separate, each with its own
     covariance.
     """
-    wanted, given = listed(target), list(marginals)
-    if not wanted or len(set(wanted)) < len(wanted):
-        raise LdpstatsError(f"the target {wanted!r}", "different attributes, at least one")
-    refuse_untold(wanted, [one.attributes for one in given])
-    kept = [tuple(name for name in wanted if name in one.attributes) for one in given]
+    given = list(marginals)
+    refuse_untold(target, [one.attributes for one in given])
+    kept = [tuple(name for name in target if name in one.attributes) for one in given]
     return [one.added_up(names) for one, names in zip(given, kept, strict=True) if names]
 
 
 def overlapping(marginals: Iterable[Marginal], target: Domain) -> list[Marginal]:
-    """Marginals within a target, after a check of its size and categories."""
-    found = within(marginals, target.names)
-    for one in found:
-        if one.shape != target.project(one.attributes).shape:
-            raise LdpstatsError(
-                f"the shape {target.shape!r} for {one_line(target.names)}",
-                f"one with {one_line(one.shape)} categories of {one_line(one.attributes)}, as a marginal has",
-            )
+    """Marginals within a target that is small enough for its joint table."""
     refuse_too_many_cells(target.size(), f"all of {one_line(target.names)} together: a table", LARGEST_JOINT)
-    return found
+    return within(marginals, target.names)

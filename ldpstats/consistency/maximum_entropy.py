@@ -68,6 +68,9 @@ class EstimatedMeans:
     def covariance_of(self, sums: FloatArray) -> FloatArray:
         """Covariance of sums of the estimates, whose coefficients have shape (sums, terms)."""
         weights, rows = sums @ self.inverse, np.arange(len(sums))
+        if not self.errors.clusters:
+            of_terms = self.errors.covariance_of(self.contributions, len(self.means))
+            return weights @ of_terms @ weights.T
         parts = [Contribution(rows, weights[:, places] @ matrix) for places, matrix in self.contributions]
         return self.errors.covariance_of(parts, len(sums))
 
@@ -262,13 +265,11 @@ def affordable_tree(
     return tree if sum(math.prod(sizes[name] - 1 for name in part) for part in parts) <= MOST_TERMS else None
 
 
-def sizes_of(marginals: Sequence[Marginal]) -> Mapping[str, int]:
+def sizes_of(marginals: Iterable[Marginal]) -> Mapping[str, int]:
     """Number of categories of every attribute, on which the marginals must agree."""
     sizes: dict[str, int] = {}
     for one in marginals:
         for name, size in zip(one.attributes, one.shape, strict=True):
             if sizes.setdefault(name, size) != size:
                 raise LdpstatsError(f"marginals with {sizes[name]} and {size} categories of {name!r}", "one number")
-    if not sizes:
-        raise LdpstatsError("no marginals", "at least one")
     return sizes

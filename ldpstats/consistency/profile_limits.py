@@ -18,6 +18,7 @@ from ldpstats.consistency.maximum_entropy import (
     MaximumEntropy,
     fit_maximum_entropy,
     minimum,
+    sizes_of,
 )
 from ldpstats.noise import solve_or_shortest
 from ldpstats.numbers.arrays import BoolArray, FloatArray, IntArray, refuse_no_covariance
@@ -40,6 +41,8 @@ _ADAPTED = 2
 _NEAR = 0.06
 _NOTHING = 1e-6
 _RIDGE = 1e-12
+# the level of the intervals that standard errors are read off
+_USUAL = 0.05
 
 
 def far_from_the_ends(found: FloatArray, errors: FloatArray) -> BoolArray:
@@ -243,16 +246,24 @@ class ProfileObjective:
         """Minimize it from some point on, with Newton's steps (Gauss-Newton for the misfit)."""
         cost = self.cost(point)
         for _ in range(_NEWTON_STEPS):
-            step, slope = self._step(point)
+            weighted = point.spread @ self.known.precision
+            gradient = weighted @ (point.means - self.known.means) + _ENTROPY * (point.spread @ point.weights)
+            gradient = gradient - self.push * self._rate(point)
+            bend = _ENTROPY + self.push * (1.0 if self.up else self.frequency(point))
+            curvature = weighted @ point.spread + bend * point.spread
+            diagonal, beside = np.diagonal(curvature), np.abs(curvature).max(axis=1)
+            # what is rounding is not followed: a large push would make a negative curvature of it
+            scale = np.sqrt(np.where(diagonal > np.finfo(float).eps * beside, diagonal, math.inf))
+            scaled = curvature / np.outer(scale, scale) + _RIDGE * np.eye(scale.size)
+            step = -solve_or_shortest(scaled, gradient / scale) / scale
+            step *= min(1.0, _LONGEST_STEP / max(float(np.abs(step).max()), 1e-300))
+            slope = float(gradient @ step)
             if -slope <= _SETTLED**2:
                 break
-            length = 1.0
-            for _ in range(_HALVINGS):
+            for length in 0.5 ** np.arange(_HALVINGS):
                 tried = LogLinearPoint.at(point.weights + length * step, _ENTROPY, self.profile.terms)
-                value = self.cost(tried)
-                if value <= cost + 1e-4 * length * slope:
+                if (value := self.cost(tried)) <= cost + 1e-4 * length * slope:
                     break
-                length /= 2
             else:
                 break
             point, cost = tried, value
@@ -280,24 +291,6 @@ class ProfileObjective:
         slope = self.members @ self.profile.cells.covariance(point.beliefs)
         return slope / self.frequency(point) if self.up else -slope
 
-    def _step(self, point: LogLinearPoint) -> tuple[FloatArray, float]:
-        weighted = point.spread @ self.known.precision
-        gradient = weighted @ (point.means - self.known.means) + _ENTROPY * (point.spread @ point.weights)
-        gradient = gradient - self.push * self._rate(point)
-        bend = _ENTROPY + self.push * (1.0 if self.up else self.frequency(point))
-        curvature = weighted @ point.spread + bend * point.spread
-        diagonal, beside = np.diagonal(curvature), np.abs(curvature).max(axis=1)
-        # what is rounding is not followed: a large push would make a negative curvature of it
-        known = diagonal > np.finfo(float).eps * beside
-        scale = np.sqrt(np.where(known, diagonal, math.inf))
-        scaled = curvature / np.outer(scale, scale) + _RIDGE * np.eye(scale.size)
-        step = -solve_or_shortest(scaled, gradient / scale) / scale
-        step *= min(1.0, _LONGEST_STEP / max(float(np.abs(step).max()), 1e-300))
-        return step, float(gradient @ step)
-
-
-_USUAL = 0.05
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProfileLimits:
@@ -322,8 +315,7 @@ class ProfileLimits:
     @classmethod
     def of(cls, marginals: Sequence[Marginal], attributes: Attributes) -> ProfileLimits:
         """Limits of the cells of a table of some attributes, by the model that is fitted to marginals."""
-        sizes = {name: side for one in marginals for name, side in zip(one.attributes, one.shape, strict=True)}
-        cells = math.prod(sizes[name] for name in attributes)
+        cells = math.prod(sizes_of(marginals)[name] for name in attributes)
         return cls(ProfileLikelihood(tuple(marginals), attributes), np.arange(cells), cells)
 
     @property

@@ -58,8 +58,9 @@ def redrawn_estimates(
         measured = pooled_measured(tables, target)
         moved = rng.multivariate_normal(measured.estimate, measured.covariance, size=size, method="eigh")
         return np.split(moved, np.cumsum([target.size(names) for names in kept])[:-1], axis=1), measured.bound
-    estimates = []
+    estimates: list[FloatArray] = []
     for table, names in zip(tables, kept, strict=True):
+        drawn: FloatArray
         if table.figures:
             cells = table.figures.shown
             drawn = rng.multivariate_normal(cells.estimate, cells.covariance, size=size, method="eigh")
@@ -101,8 +102,6 @@ def joint_blocks(tables: Iterable[Table], domain: Domain, target: Iterable[str])
     telling = [table for table in tables if table.n > 0 and not set(wanted).isdisjoint(table.attributes)]
     refuse_untold(wanted, [table.attributes for table in telling])
     for table in telling:
-        if table.domain != domain.project(table.attributes):
-            raise LdpstatsError(f"the table {table!r} with other categories than the domain", "tables over one domain")
         if not table.blocks or not all(block.noise.has_likelihood for block in table.blocks):
             kind = "reports without a likelihood" if table.blocks else "no reports of its own"
             raise LdpstatsError(

@@ -46,7 +46,7 @@ def shrunken_joint(marginals: Iterable[Marginal], target: Domain) -> FloatArray:
     contrasts count.
     """
     found = overlapping(marginals, target)
-    return shrunken_refits(found, [one.estimate[None] for one in found], target)[0]
+    return np.asarray(shrunken_refits(found, [one.estimate[None] for one in found], target)[0])
 
 
 def shrunken_refits(marginals: Sequence[Marginal], estimates: Sequence[FloatArray], target: Domain) -> FloatArray:

@@ -329,7 +329,9 @@ class Estimate(Result):
     def _found_limits(self, alpha: float) -> FloatArray:
         """Return what `conf_int` gives of the estimate's own spread and reports."""
         z = -NormalDist().inv_cdf(significance(alpha) / 2)
-        usual = self._normal(z) if self.bounds is None else self.wilson(z, self.bounds)
+        margin = z * self.std_err
+        normal = np.stack([self.estimate - margin, self.estimate + margin], axis=-1)
+        usual = normal if self.bounds is None else self.wilson(z, self.bounds)
         own = self._own_reports()
         if own is not None and own.few.any():
             few = np.flatnonzero(own.few)
@@ -361,9 +363,6 @@ class Estimate(Result):
         counts = np.clip(np.round((self.estimate - none) * gain * self.n, _DIGITS), 0, self.n)
         one = np.ones((1, 1))
         return OwnReports(self.n * one, gain.reshape(1, -1), offset.reshape(1, -1), counts.reshape(1, -1), one)
-
-    def _normal(self, z: float) -> FloatArray:
-        return np.stack([self.estimate - z * self.std_err, self.estimate + z * self.std_err], axis=-1)
 
     def wilson(self, z: float, bounds: FloatArray) -> FloatArray:
         """Return Wilson's intervals, rescaled, z being the normal quantile.
@@ -404,10 +403,8 @@ class Estimate(Result):
     @property
     def headline(self) -> str:
         """Of how many values the frequencies are, from how many reports, and at what level."""
-        return "; ".join([counted_values(self.estimate, self.n, self.simulated), *self._promised()])
-
-    def _promised(self) -> list[str]:
-        return [] if self.privacy is None else [self.privacy.headline]
+        promised = [] if self.privacy is None else [self.privacy.headline]
+        return "; ".join([counted_values(self.estimate, self.n, self.simulated), *promised])
 
     def summary(self, alpha: float = 0.05) -> Summary:
         """Return a table to read aloud: frequencies with standard errors and intervals, and the privacy promised.

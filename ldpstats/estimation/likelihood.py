@@ -133,7 +133,7 @@ def _of_stack(stack: TruthOrFakeStack) -> tuple[FloatArray, _Maps]:
     return of_each, (lambda cells: push(stack.answers(cells)), lambda odds: pull(odds)[stack.classes])
 
 
-def accelerated_em(reports: ReportLikelihood, cells: int, iterations: int, tolerance: float) -> Fitted:
+def accelerated_em(reports: ReportLikelihood, cells: int, iterations: int = 10_000, tolerance: float = 1e-10) -> Fitted:
     """Maximize the likelihood from the uniform distribution on until the gap is at most the tolerance."""
     frequencies = np.full(cells, 1 / cells)
     gradient = reports.gradient(reports.push(frequencies))
@@ -310,13 +310,7 @@ def most_likely(blocks: Sequence[Block], *, iterations: int = 10_000, tolerance:
     return accelerated_em(seen_in_blocks(blocks), blocks[0].question.cells, iterations, tolerance)
 
 
-def mixture_em(
-    likelihoods: ArrayLike,
-    weights: ArrayLike | None = None,
-    *,
-    iterations: int = 10_000,
-    tolerance: float = 1e-10,
-) -> Fitted:
+def mixture_em(likelihoods: ArrayLike, weights: ArrayLike | None = None) -> Fitted:
     """Fit the frequencies to reports that are given by their likelihoods, by accelerated EM.
 
     This is the true likelihood of reports that no small tally sums up: subsets, hashes, bits. For unary encoding with 5
@@ -329,16 +323,9 @@ def mixture_em(
         P(report | value), up to a factor per report; `np.exp(noise.log_likelihoods(...))` for supports.
     weights : array, shape (reports,), optional
         How often each report came; once by default.
-    iterations, tolerance : int, float
-        As of `expectation_maximization`.
     """
     matrix = as_array(likelihoods, "likelihoods").astype(float)
     often = np.ones(len(matrix)) if weights is None else _nonnegative(weights, "weights")
-    if matrix.ndim != 2 or often.shape != matrix.shape[:1] or not matrix.shape[1]:
-        raise LdpstatsError(
-            f"likelihoods of shape {matrix.shape} with {often.size} weights",
-            "a row per report, an entry per value, and a weight per row",
-        )
     matrix, often = matrix[often > 0], often[often > 0]
     refuse_empty(len(often))
     largest = matrix.max(axis=1)
@@ -351,9 +338,7 @@ def mixture_em(
         )
     matrix /= largest[:, None]
     n = float(often.sum())
-    fitted = accelerated_em(
-        ReportLikelihood(n, often / n, *dense_maps(matrix.T)), matrix.shape[1], iterations, tolerance
-    )
+    fitted = accelerated_em(ReportLikelihood(n, often / n, *dense_maps(matrix.T)), matrix.shape[1])
     return replace(fitted, log_likelihood=fitted.log_likelihood + float(often @ np.log(largest)))
 
 
@@ -362,7 +347,6 @@ def iterative_bayesian_update(
     noise: NoiseModel,
     iterations: int = 10_000,
     tolerance: float = 1e-12,
-    error: str = "max_abs",
 ) -> Fitted:
     """Return IBU with the settings of Arcolezi, Cerna & Palamidessi (2023, Eq. 3 and Listing 1.1).
 
@@ -382,13 +366,9 @@ def iterative_bayesian_update(
     observed : array, shape (outputs,)
         How often each output was reported or supported: counts or shares.
     noise : MultinomialNoise or SupportNoise
-    iterations, tolerance, error
-        When to stop (theirs: `nb_iter`, `tol`, `err_func`); the change is measured by its "max_abs", "mae" (mean
-        absolute), "mse" (mean squared) or "max_squared".
+    iterations, tolerance
+        When to stop (theirs: `nb_iter`, `tol`); the change is the largest of a frequency (their `err_func`, "max_abs").
     """
-    measure = _ERRORS.get(error)
-    if measure is None:
-        raise LdpstatsError(f"error = {error!r}", f"one of {', '.join(map(repr, _ERRORS))}")
     shares = _nonnegative(observed, "observed")
     if shares.size != noise.outputs or not shares.any():
         raise LdpstatsError(f"{shares.size} observed shares with the sum {shares.sum()}", f"{noise.outputs}, not all 0")
@@ -397,17 +377,9 @@ def iterative_bayesian_update(
     made, converged, most = 0, False, at_least(iterations, 1, "iterations")
     while not converged and made < most:
         before, frequencies = frequencies, frequencies * reports.gradient(reports.push(frequencies))
-        converged = bool(measure(frequencies - before) < tolerance)
+        converged = bool(np.abs(frequencies - before).max() < tolerance)
         made += 1
     return reports.fitted(frequencies, made, converged)
-
-
-_ERRORS: dict[str, Callable[[FloatArray], np.floating[Any]]] = {
-    "max_abs": lambda change: np.abs(change).max(),
-    "mae": lambda change: np.abs(change).mean(),
-    "mse": lambda change: np.square(change).mean(),
-    "max_squared": lambda change: np.square(change).max(),
-}
 
 
 def _flat(values: ArrayLike, what: str) -> NDArray[Any]:

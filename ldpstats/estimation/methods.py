@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import NormalDist
-from types import MappingProxyType
 from typing import NoReturn, TypeAlias
 
 import numpy as np
@@ -91,15 +90,6 @@ def base(frequencies: FloatArray, _variance: NoiseVariance) -> FloatArray:
 
 def base_pos(frequencies: FloatArray, _variance: NoiseVariance) -> FloatArray:
     """Raise negative estimates to zero, which biases every value, and so every sum, upward."""
-    return np.maximum(frequencies, 0)
-
-
-def post_pos(frequencies: FloatArray, _variance: NoiseVariance) -> FloatArray:
-    """Raise negative answers to zero, here those about single values; the paper adds those about sets up first.
-
-    An answer is biased upward, the less the more of its standard errors lie between it and zero. For a set that is less
-    than the sum of its Base-Pos values.
-    """
     return np.maximum(frequencies, 0)
 
 
@@ -199,21 +189,20 @@ def power_ns(frequencies: FloatArray, variance: NoiseVariance) -> FloatArray:
     return norm_sub(power(frequencies, variance), variance)
 
 
-POST_PROCESSING: Mapping[str, PostProcessing] = MappingProxyType(
-    {
-        "base": base,
-        "base-pos": base_pos,
-        "post-pos": post_pos,
-        "base-cut": base_cut,
-        "norm": norm,
-        "norm-mul": norm_mul,
-        "norm-sub": norm_sub,
-        "norm-cut": norm_cut,
-        "mle-apx": mle_apx,
-        "power": power,
-        "power-ns": power_ns,
-    }
-)
+POST_PROCESSING: Mapping[str, PostProcessing] = {
+    "base": base,
+    "base-pos": base_pos,
+    # of single values; of a set of values the paper adds up first, whose bias is less than that of their sum
+    "post-pos": base_pos,
+    "base-cut": base_cut,
+    "norm": norm,
+    "norm-mul": norm_mul,
+    "norm-sub": norm_sub,
+    "norm-cut": norm_cut,
+    "mle-apx": mle_apx,
+    "power": power,
+    "power-ns": power_ns,
+}
 
 
 def _shares(positive: FloatArray) -> FloatArray:
@@ -312,16 +301,12 @@ class ProcessedEstimate(Result):
             *reports_in_sentences(self.n, self.privacy),
             f"Found by {self.method}, which is biased, and so without standard errors and intervals.",
             "Unbiased frequencies have them: call estimate without a method.",
-            *self._iterations(),
         ]
+        if self.fitted is not None:
+            made, rise = f"{self.fitted.iterations:,} iterations", f"{self.n * self.fitted.gap:.2g}"
+            ended = f"{made}, which converged" if self.fitted.converged else f"NOT CONVERGED after {made}"
+            sentences.append(f"{ended}; the log-likelihood could still rise by at most {rise}.")
         return summary_of_values(title, self.estimate, self.names, {}, sentences)
-
-    def _iterations(self) -> list[str]:
-        if self.fitted is None:
-            return []
-        made, rise = f"{self.fitted.iterations:,} iterations", f"{self.n * self.fitted.gap:.2g}"
-        ended = f"{made}, which converged" if self.fitted.converged else f"NOT CONVERGED after {made}"
-        return [f"{ended}; the log-likelihood could still rise by at most {rise}."]
 
     def picture(self) -> Picture:
         """Return the frequencies, as `plot` draws them; they have no intervals."""

@@ -239,8 +239,12 @@ def last_two(blocks: Sequence[Block]) -> Sequence[Block]:
 def steady_covariance(blocks: Sequence[Block], found: Estimate) -> FloatArray:
     """Return the covariance of an unbiased estimate at the nearest proper shares, with n - 1 for n."""
     shares_at = steadied(found)
+    if len(blocks) == 1 and blocks[0].question.is_bijection:
+        (block,) = blocks
+        spread = block.noise.covariance(block.question.answer_frequencies(shares_at))
+        return over_degrees_of_freedom(spread[np.ix_(block.classes, block.classes)], found.n)
     if not all_truth_or_fake(blocks):
-        return over_degrees_of_freedom(found.n * UnbiasedPooling(blocks).covariance(shares_at), found.n)
+        return over_degrees_of_freedom(found.n * LinearPooling(blocks).covariance(shares_at), found.n)
     stack = TruthOrFakeStack.of(blocks)
     truthful, mean, often = float((stack.n * stack.truth**2).sum()), stack.mean(shares_at), stack.truth**2 * stack.n
     spread = np.diag((often * mean).sum(axis=0)) - (often * mean).T @ mean

@@ -1,8 +1,10 @@
-"""Counted files: tables of report files of any size, counted piece by piece while every row is checked."""
+"""Counted files: tables of report files of any size, piece by piece; an interrupted count goes on from a checkpoint."""
 
 from __future__ import annotations
 
+import json
 import os
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, closing, nullcontext, suppress
@@ -14,13 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpstats.errors import LdpstatsError, ReportError, one_line, shortened
-from ldpstats.io.checkpoints import Checkpoint
 from ldpstats.io.columns import Chunk, Ragged, Source, ahead
 from ldpstats.io.messages import MessageSource
 from ldpstats.io.quarantines import Quarantine, SetAside, refuse_mostly_bad
 from ldpstats.io.sources import STANDARD, Reports, opened_sources
 from ldpstats.io.tokens import LONGEST_TOKEN, REFUSE, KnownTokens, RepeatedTokens, checked_policy
-from ldpstats.limits import enough_memory
+from ldpstats.limits import LARGEST_FILE, enough_memory
 from ldpstats.numbers.arrays import BoolArray, at_least, unweighted
 from ldpstats.presentation import progress
 from ldpstats.protocols import LocalProtocol
@@ -29,11 +30,14 @@ from ldpstats.protocols.counting import Counting, SentRows
 from ldpstats.protocols.partitions import Partitioned, is_partitioned
 from ldpstats.protocols.repeated_rows import RepetitionSearch
 from ldpstats.protocols.wire import Reason
-from ldpstats.saving.files import UNREADABLE
+from ldpstats.saving.files import UNREADABLE, opened, read_file, sealed, write
 from ldpstats.tables import TableSet
 from ldpstats.tables.provenance import ReportCheck
 from ldpstats.workers import Cluster, on_cluster
 
+KIND, VERSION = "unfinished count", 1
+_SECONDS = 5.0
+"""How much work is lost at most."""
 _LOOKED_AT = 1 << 14
 """Rows at once that are looked at one by one."""
 _LOOKED_THROUGH = 1 << 24
@@ -125,6 +129,47 @@ def tables_of(
             return Count(sources, protocol, tokens).run(quarantine, resume, repeated)
 
 
+class Checkpoint:
+    """The checkpoint file from which an interrupted count resumes; that of another count is refused.
+
+    `about` are plain values that identify the count: the protocol, and the files in order.
+    """
+
+    def __init__(self, path: str | Path, about: list[Any]) -> None:
+        # as it is read again
+        self._path, self._about = path, json.loads(json.dumps(about))
+        self._last = time.monotonic()
+        try:
+            found = Path(path).exists()
+        except (TypeError, ValueError, OSError) as error:
+            raise LdpstatsError(f"the checkpoint {path!r} ({error})", "the name of a file") from error
+        self.state: dict[str, Any] = self._read() if found else {}
+
+    @property
+    def due(self) -> bool:
+        """Whether the state should be saved again."""
+        return time.monotonic() - self._last >= _SECONDS
+
+    def write(self, state: dict[str, Any]) -> None:
+        """Save the state of the count, as plain values."""
+        write(self._path, sealed(KIND, VERSION, {"about": self._about, "state": state}))
+        self._last = time.monotonic()
+
+    def _read(self) -> dict[str, Any]:
+        body = read_file(
+            self._path, lambda text: opened(text, KIND, VERSION, dict), "the checkpoint of a count", LARGEST_FILE
+        )
+        if body.get("about") != self._about or not isinstance(body.get("state"), dict):
+            raise LdpstatsError(
+                f"the checkpoint {str(self._path)!r} of another count: other files, or others by now, "
+                "another protocol, or other options",
+                "the checkpoint of this very count, or a new name",
+                "Nothing in it was changed. Remove it to count anew.",
+            )
+        state: dict[str, Any] = body["state"]
+        return state
+
+
 class Count:
     """Counting of several sources; its state can be saved to a checkpoint after any chunk."""
 
@@ -144,15 +189,15 @@ class Count:
         total = None if None in sizes else sum(size or 0 for size in sizes)
         if repeated or (repeated is None and (total or 0) <= _LOOKED_THROUGH):
             self._search = RepetitionSearch(self._protocol.sent_rows)
-        with ExitStack() as opened:
+        with ExitStack() as stack:
             checkpoint = None if resume is None else Checkpoint(resume, self._about(quarantine))
             state = checkpoint.state if checkpoint else {}
             if state:
                 self._go_on(state, resume)
             if quarantine is not None:
                 kept = checkpoint is not None
-                self._quarantine = opened.enter_context(Quarantine(quarantine, state.get("quarantine"), kept=kept))
-            bar = opened.enter_context(progress(None, "counting", total, "row"))
+                self._quarantine = stack.enter_context(Quarantine(quarantine, state.get("quarantine"), kept=kept))
+            bar = stack.enter_context(progress(None, "counting", total, "row"))
             while self._done.source < len(self._sources):
                 self._read(checkpoint, bar.update)
             if checkpoint:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ldpstats.errors import shortened
 from ldpstats.io.columns import Chunk, Ragged, Source, no_formula
-from ldpstats.io.headers import Header, ReportFile, damaged, read_header, refuse_other_columns
+from ldpstats.io.headers import Header, ReportFile, counted, damaged, read_header, refuse_other_columns
 from ldpstats.limits import LARGEST_HEADER
 from ldpstats.numbers.arrays import BoolArray, IntArray
 from ldpstats.protocols import LocalProtocol
@@ -134,7 +134,7 @@ class CsvSource(Source):
     def described(self) -> ReportFile:
         """Return the header's statements and the number of reports in every row; reads the whole file."""
         rows = (_numbers(_fields(text, len(self._names))[0]) for text, _ in self._lines(_ROWS))
-        return ReportFile.of(self.name, "CSV", self.header, rows, tokens=self.tokens)
+        return ReportFile.of(self.name, "CSV", self.header, counted(rows, len(self.header.rows)), tokens=self.tokens)
 
     def _chunks(self, layout: Layout, end: int = 0) -> Iterator[Chunk]:
         """Read all of the file, since its digest is that of all of it, and yield the chunks behind `end`."""

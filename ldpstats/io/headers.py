@@ -155,24 +155,20 @@ class ReportFile(Result):
         object.__setattr__(self, "epsilon", math.inf if self.epsilon == plain_level(math.inf) else self.epsilon)
 
     @classmethod
-    def of(cls, name: str, form: str, header: Header, columns: Iterable[NDArray[Any]], *, tokens: bool) -> ReportFile:
-        """Return a file with a header, and with these columns of row numbers one below the other.
+    def of(cls, name: str, form: str, header: Header, counts: list[int], *, tokens: bool) -> ReportFile:
+        """Return a file with a header.
 
         Parameters
         ----------
         name, form : str
         header : Header
-        columns : iterable of array of int
+        counts : list of int
+            The reports in each row of its protocol, and in others.
         tokens : bool
         """
-        known = len(header.rows)
-        counts = np.zeros(known + 1, dtype=np.int64)
-        for rows in columns:
-            places = np.where((rows >= 0) & (rows < known), rows, known)
-            counts += np.bincount(places.astype(np.int64), minlength=known + 1)
-        simulated = int(counts.sum()) if header.simulated else 0
+        simulated = sum(counts) if header.simulated else 0
         said = (header.collection, header.epsilon, header.unit, header.writer)
-        own = (name, form, header.protocol, header.rows, header.mechanisms, tuple(counts.tolist()), simulated, tokens)
+        own = (name, form, header.protocol, header.rows, header.mechanisms, tuple(counts), simulated, tokens)
         return cls(*own, *said)  # type: ignore[arg-type]  # a level may be the word for an infinite one
 
     @property
@@ -227,6 +223,15 @@ class ReportFile(Result):
     @property
     def _level(self) -> str:
         return f"epsilon = {rounded_up(self.epsilon or 0.0)} (strict; unit: {self.unit})."
+
+
+def counted(columns: Iterable[NDArray[Any]], known: int) -> list[int]:
+    """Return how often each of the row numbers 0, ..., known - 1 occurs in columns, and last how often others do."""
+    counts = np.zeros(known + 1, dtype=np.int64)
+    for rows in columns:
+        places = np.where((rows >= 0) & (rows < known), rows, known)
+        counts += np.bincount(places.astype(np.int64), minlength=known + 1)
+    return [*counts.tolist()]
 
 
 def read_header(text: str | bytes, name: str) -> tuple[Header, dict[str, Any]]:

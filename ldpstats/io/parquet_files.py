@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from ldpstats.answers.parquet_sizes import check_footer, pages_of
+from ldpstats.answers.parquet import check_footer, pages_of
 from ldpstats.errors import LdpstatsError, one_line, shortened
 from ldpstats.io.columns import Chunk, Ragged, Source
-from ldpstats.io.headers import Header, ReportFile, damaged, read_header, refuse_other_columns
+from ldpstats.io.headers import Header, ReportFile, counted, damaged, read_header, refuse_other_columns
 from ldpstats.io.tokens import LONGEST_TOKEN
 from ldpstats.limits import LARGEST_GROUP, LARGEST_HEADER, MOST_GROUPS, too_little_memory
 from ldpstats.numbers.arrays import IntArray
@@ -176,7 +176,9 @@ class ParquetSource(Source):
         """Return the header's statements and the number of reports in every row; reads the whole file."""
         with _as_damage(self.name):
             rows = (table["row"].to_numpy() for table, _ in self._tables(0))
-            return ReportFile.of(self.name, "Parquet", self.header, rows, tokens=self.tokens)
+            return ReportFile.of(
+                self.name, "Parquet", self.header, counted(rows, len(self.header.rows)), tokens=self.tokens
+            )
 
     def _chunks(self, layout: Layout, end: int = 0) -> Iterator[Chunk]:
         for group, (table, first) in enumerate(self._tables(end), end):

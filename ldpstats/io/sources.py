@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 import pandas as pd
 
+from ldpstats.answers.csv_text import foreign_kind
 from ldpstats.answers.frames import known_frame
 from ldpstats.errors import LdpstatsError, ReportError, shortened
 from ldpstats.io import csv_files, parquet_files
@@ -32,23 +33,6 @@ STANDARD = "-"
 """The name of standard input and output."""
 _HEAD = 1 << 14
 _ANSWER = re.compile(rb'\s*\{[^\n]*"format"\s*:\s*"ldpstats answer"')
-_FOREIGN = {
-    b"PK\x03\x04": "a zip archive, perhaps a workbook of a spreadsheet program",
-    b"\xd0\xcf\x11\xe0": "a document of an older office program",
-    b"\x1f\x8b": "a file compressed by gzip",
-    b"\x28\xb5\x2f\xfd": "a file compressed by zstd",
-    b"BZh": "a file compressed by bzip2",
-    b"\xfd7zXZ": "a file compressed by xz",
-    b"ARROW1": "an Arrow file",
-    b"SQLite format 3": "a database of SQLite",
-    b"%PDF": "a PDF document",
-    b"\x89HDF": "an HDF5 file",
-    b"\x93NUMPY": "an array of NumPy",
-    b"\x80\x04": "a pickled object",
-    b"\x80\x05": "a pickled object",
-    b"\xff\xfe": "text in UTF-16",
-    b"\xfe\xff": "text in UTF-16",
-}
 _ALLOWED = "a file of reports: Parquet or CSV as `write_reports` writes it, or messages of clients, one in each line"
 _ANSWERS = "Answers, a row per respondent, are written as reports by `write_reports`."
 
@@ -85,9 +69,9 @@ def open_source(path: str, name: str | None = None) -> Source:
     for fits, source in kinds:
         if fits:
             return source(path, called)
-    compressed = any("compressed" in what and head.startswith(magic) for magic, what in _FOREIGN.items())
-    advice = "Unpack it first." if compressed else "" if head.lstrip().startswith(b"{") else _ANSWERS
-    raise ReportError(f"the file {called!r}, which is {_described(head)}", _ALLOWED, advice)
+    what = _described(head)
+    advice = "Unpack it first." if "packed" in what else "" if head.lstrip().startswith(b"{") else _ANSWERS
+    raise ReportError(f"the file {called!r}, which is {what}", _ALLOWED, advice)
 
 
 def describe_reports(path: str | Path) -> ReportFile:
@@ -196,14 +180,13 @@ def _described(head: bytes) -> str:
     """Describe a file of another kind by its first bytes."""
     if not head:
         return "empty"
-    for magic, what in _FOREIGN.items():
-        if head.startswith(magic):
-            return what
+    packed = {b"\x1f\x8b": "a file packed by gzip", b"\xff\xfe": "text in UTF-16", b"\xfe\xff": "text in UTF-16"}
+    if what := foreign_kind(head)[0] or packed.get(head[:2]):
+        return what
     text = head.removeprefix(b"\xef\xbb\xbf").decode(errors="replace")
-    if csv_files.MAGIC in head[:_HEAD]:
+    if csv_files.MAGIC in head:
         return "a file of reports that a program changed: it begins with something else"
-    kind = kind_of(text)
-    if kind is not None:
+    if (kind := kind_of(text)) is not None:
         return f"a saved {kind}"
     if "\0" in text or text.count("�") > len(text) // 10:
         return f"no text, and nothing that is known here: it begins with {head[:16].hex(' ')}"

@@ -11,13 +11,14 @@ from ldpstats.mechanisms.longitudinal import Longitudinal
 from ldpstats.mechanisms.longitudinal_rounds import LBLH, LGRR, LOLH, LOSUE, LOUE, LSOUE, LSUE, LUE
 from ldpstats.mechanisms.memo import Memo
 from ldpstats.mechanisms.open_alphabet import OpenRAPPOR, OpenRR
-from ldpstats.mechanisms.plain_mechanisms import plain_mechanism, read_mechanism
 from ldpstats.mechanisms.registry import (
     REGISTRY,
     best_name,
     checked_mechanism,
     mechanism,
     mechanisms,
+    plain_mechanism,
+    read_mechanism,
     recommend,
     register_mechanism,
     registered_mechanisms,

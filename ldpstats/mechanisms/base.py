@@ -258,7 +258,11 @@ class Mechanism(Saveable, ABC):
         shown = progress(starts, "randomizing", unit="part") if len(starts) > 1 else starts
         parts = [self.randomize(checked[start : start + step], draws) for start in shown]
         data = np.concatenate(parts) if len(parts) > 1 else parts[0]
-        return _own_reports(self, data.astype(self.report_format.dtype, copy=False), simulated=draws.simulated)
+        reports = object.__new__(Reports)  # without the checks of what comes from elsewhere
+        data = data.astype(self.report_format.dtype, copy=False)
+        for name, value in (("mechanism", self), ("data", data), ("simulated", draws.simulated)):
+            object.__setattr__(reports, name, value)
+        return reports
 
     def contributions(self, reports: NDArray[Any]) -> NDArray[np.int64]:
         """Return what each report adds to the tally, a row per report.
@@ -515,41 +519,32 @@ class Reports(Saveable):
     simulated: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "data", _checked_reports(self.mechanism, as_array(self.data, "reports")))
+        data = as_array(self.data, "reports")
+        expected = self.mechanism.report_format
+        if data.ndim == 0:
+            raise ReportError(
+                f"{shortened(data.item())} as reports",
+                f"an array of reports ({expected.dtype}) or what privatize returned",
+            )
+        if data.size == 0:
+            data = data.reshape(expected.shape(0)).astype(expected.dtype)
+        if data.dtype.kind not in "iu" or data.shape != expected.shape(len(data)):
+            raise ReportError(
+                f"reports of dtype {data.dtype} and shape {data.shape}",
+                f"whole numbers ({expected.dtype}) of shape {expected.shape(len(data))} for {self.mechanism}",
+            )
+        limits = np.iinfo(expected.dtype)
+        outside = (data < limits.min) | (data > limits.max)
+        rows = outside if data.ndim == 1 else outside.any(axis=1)
+        impossible = np.flatnonzero(rows | ~self.mechanism.possible(data.astype(expected.dtype)))
+        if impossible.size:
+            place = impossible[0]
+            raise ReportError(
+                f"the report {data[place].tolist()} at position {place} ({impossible.size} such reports)",
+                f"reports that {self.mechanism} can send",
+                "Check that client and server use the same mechanism, k and epsilon.",
+            )
+        object.__setattr__(self, "data", data.astype(expected.dtype, copy=False))
 
     def __len__(self) -> int:
         return len(self.data)
-
-
-def _own_reports(mechanism: Mechanism, data: NDArray[Any], *, simulated: bool) -> Reports:
-    """Wrap reports that this mechanism has just made, without checks."""
-    reports = object.__new__(Reports)
-    for name, value in (("mechanism", mechanism), ("data", data), ("simulated", simulated)):
-        object.__setattr__(reports, name, value)
-    return reports
-
-
-def _checked_reports(mechanism: Mechanism, data: NDArray[Any]) -> NDArray[Any]:
-    expected = mechanism.report_format
-    if data.ndim == 0:
-        raise ReportError(
-            f"{shortened(data.item())} as reports", f"an array of reports ({expected.dtype}) or what privatize returned"
-        )
-    if data.size == 0:
-        data = data.reshape(expected.shape(0)).astype(expected.dtype)
-    if data.dtype.kind not in "iu" or data.shape != expected.shape(len(data)):
-        raise ReportError(
-            f"reports of dtype {data.dtype} and shape {data.shape}",
-            f"whole numbers ({expected.dtype}) of shape {expected.shape(len(data))} for {mechanism}",
-        )
-    limits = np.iinfo(expected.dtype)
-    outside = (data < limits.min) | (data > limits.max)
-    rows = outside if data.ndim == 1 else outside.any(axis=1)
-    impossible = np.flatnonzero(rows | ~mechanism.possible(data.astype(expected.dtype)))
-    if impossible.size:
-        raise ReportError(
-            f"the report {data[impossible[0]].tolist()} at position {impossible[0]} ({impossible.size} such reports)",
-            f"reports that {mechanism} can send",
-            "Check that client and server use the same mechanism, k and epsilon.",
-        )
-    return data.astype(expected.dtype, copy=False)

@@ -21,15 +21,15 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms.base import Mechanism
-from ldpstats.mechanisms.grr import GRR
-from ldpstats.mechanisms.local_hashing import BLH, LH, LocalHashing, best_symbols
+from ldpstats.mechanisms.grr import GRR, SymbolResponse
+from ldpstats.mechanisms.local_hashing import BLH, LH, best_symbols
 from ldpstats.mechanisms.longitudinal import IndependentPart, Longitudinal, changing_ratio
 from ldpstats.mechanisms.unary import OUE, SUE, UE, UnaryEncoding
 from ldpstats.noise import SupportNoise, TruthOrFake
@@ -39,34 +39,6 @@ from ldpstats.numbers.randomness import Draws
 from ldpstats.privacy import strict_epsilon
 
 _SOURCE = "Arcolezi et al. 2022, in Arcolezi et al. 2023"
-
-
-Permanent = TypeVar("Permanent", bound=Mechanism)
-Rounds = TypeVar("Rounds", "ResponseTwice", "BitTwice")
-
-
-def least_noise(rounds: Callable[[int], Rounds], most: int, epsilon: float) -> Rounds:
-    """Return the rounds with the least noise in the second one for which one report's exact ratio is at most e^ε.
-
-    The ratio falls as the noise grows from 0 to `most` GRID-ths, where a report reveals nothing. So no formula for
-    the parameters of a second round is trusted: they are found by bisection, in rational numbers.
-    """
-    bound, least = exp_below(epsilon), rounds(0).ratio
-    if least <= bound:
-        raise LdpstatsError(
-            f"first_epsilon = {epsilon!r}",
-            f"levels below about {strict_epsilon(least):.4g}, that of a report with the least noise that a second "
-            "round of this kind can add",
-            "Ask for a lower first_epsilon, a higher epsilon, or another kind of second round.",
-        )
-    too_little, enough = 0, most
-    while enough - too_little > 1:
-        middle = (too_little + enough) // 2
-        if rounds(middle).ratio <= bound:
-            enough = middle
-        else:
-            too_little = middle
-    return rounds(enough)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,20 +58,6 @@ class ResponseTwice:
     symbols: int  # their number g
     first: int
     second: int
-
-    @classmethod
-    @lru_cache(maxsize=1024)
-    def after(cls, permanent: GRR | LocalHashing, epsilon: float, _fixed_show: None) -> ResponseTwice:
-        """Return the rounds whose second one tells the truth as often as the level of one report allows."""
-        symbols = permanent.hash_symbols or permanent.k
-        # at this many lies the second round is uniform
-        uniform = -(-GRID * (symbols - 1) // symbols)
-        rounds = least_noise(lambda lie: cls(symbols, permanent.truth, GRID - lie), uniform, epsilon)
-        if rounds.second * symbols <= GRID:
-            raise LdpstatsError(
-                f"first_epsilon = {epsilon!r} for {symbols} symbols", "levels large enough to show on a grid of 2^-64"
-            )
-        return rounds
 
     @property
     def shown(self) -> tuple[Fraction, Fraction]:
@@ -146,20 +104,6 @@ class BitTwice:
     show: int  # p2
     pretend: int  # q2
 
-    @classmethod
-    @lru_cache(maxsize=1024)
-    def after(cls, permanent: UnaryEncoding, epsilon: float, fixed_show: int | None) -> BitTwice:
-        """Return the rounds whose second one shows unset bits as set as rarely as the level of one report allows."""
-        often, most = permanent.bit_numerators, GRID // 2 if fixed_show is None else fixed_show
-        rounds = least_noise(
-            lambda pretend: cls(*often, GRID - pretend if fixed_show is None else most, pretend), most, epsilon
-        )
-        if rounds.pretend >= rounds.show:
-            raise LdpstatsError(
-                f"first_epsilon = {epsilon!r}", "levels large enough to differ from 0 on a grid of 2^-64"
-            )
-        return rounds
-
     @property
     def shown(self) -> tuple[Fraction, Fraction]:
         """p* and q*: probability that a report shows the true value's bit as set, and another one."""
@@ -193,15 +137,59 @@ class BitTwice:
         return (permanent & set_ones) | (~permanent & unset_ones)
 
 
+@lru_cache(maxsize=1024)
+def rounds_after(permanent: Mechanism, epsilon: float, fixed_show: int | None) -> ResponseTwice | BitTwice:
+    """Return the rounds with the least noise in the second one for which one report's exact ratio is at most e^ε.
+
+    The ratio falls as the noise grows from 0 to `most` GRID-ths, where a report reveals nothing. So no formula for
+    the parameters of a second round is trusted: they are found by bisection, in rational numbers.
+    """
+    rounds: Callable[[int], ResponseTwice | BitTwice]
+    if isinstance(permanent, UnaryEncoding):
+        true, other = permanent.bit_numerators
+        most = GRID // 2 if fixed_show is None else fixed_show
+
+        def rounds(pretend: int) -> BitTwice:
+            return BitTwice(true, other, GRID - pretend if fixed_show is None else fixed_show, pretend)
+
+    else:
+        assert isinstance(permanent, SymbolResponse)
+        symbols, truth = permanent.hash_symbols or permanent.k, permanent.truth
+        # at this many lies the second round is uniform
+        most = -(-GRID * (symbols - 1) // symbols)
+
+        def rounds(lie: int) -> ResponseTwice:
+            return ResponseTwice(symbols, truth, GRID - lie)
+
+    bound, least = exp_below(epsilon), rounds(0).ratio
+    if least <= bound:
+        raise LdpstatsError(
+            f"first_epsilon = {epsilon!r}",
+            f"levels below about {strict_epsilon(least):.4g}, that of a report with the least noise that a second "
+            "round of this kind can add",
+            "Ask for a lower first_epsilon, a higher epsilon, or another kind of second round.",
+        )
+    too_little, enough = 0, most
+    while enough - too_little > 1:
+        middle = (too_little + enough) // 2
+        if rounds(middle).ratio <= bound:
+            enough = middle
+        else:
+            too_little = middle
+    found = rounds(enough)
+    if found.ratio <= 1:
+        raise LdpstatsError(f"first_epsilon = {epsilon!r}", "levels large enough to show on a grid of 2^-64")
+    return found
+
+
 @dataclass(frozen=True, slots=True)
-class TwoRounds(Longitudinal, Generic[Permanent, Rounds]):
-    """Base of the kinds above: each names the mechanism of its permanent answers, and its two rounds."""
+class TwoRounds(Longitudinal):
+    """Base of the kinds above: each names the mechanism of its permanent answers."""
 
     k: int
     epsilon: float
 
     _first: ClassVar[type[Any]]
-    _both: ClassVar[type[Any]]
 
     def __post_init__(self) -> None:
         """Check the levels: that of one report is half of `epsilon` where none is given, as in Arcolezi et al. (2023).
@@ -228,16 +216,15 @@ class TwoRounds(Longitudinal, Generic[Permanent, Rounds]):
         return None
 
     @property
-    def permanent(self) -> Permanent:
+    def permanent(self) -> Mechanism:
         """The mechanism of the permanent answers, at the level of all reports together."""
-        made: Permanent = self._first(self.k, self.epsilon)
+        made: Mechanism = self._first(self.k, self.epsilon)
         return made
 
     @property
-    def rounds(self) -> Rounds:
+    def rounds(self) -> ResponseTwice | BitTwice:
         """The two rounds with their probabilities."""
-        found: Rounds = self._both.after(self.permanent, self.first_level, self.fixed_show)
-        return found
+        return rounds_after(self.permanent, self.first_level, self.fixed_show)
 
     @property
     def noise(self) -> SupportNoise:
@@ -275,7 +262,7 @@ class TwoRounds(Longitudinal, Generic[Permanent, Rounds]):
 
 
 @dataclass(frozen=True, slots=True)
-class LGRR(TwoRounds[GRR, ResponseTwice]):
+class LGRR(TwoRounds):
     """Longitudinal GRR: the permanent answer is randomized response, and so is each report of it.
 
     With p1 and p2 for the truth in the two rounds, and q1 and q2 for each of the k-1 lies, a report names the true
@@ -311,7 +298,7 @@ class LGRR(TwoRounds[GRR, ResponseTwice]):
     name: ClassVar[str] = "l-grr"
     aliases: ClassVar[tuple[str, ...]] = ("longitudinal grr",)
     source: ClassVar[str] = "Arcolezi et al. 2022, in Arcolezi et al. 2023"
-    _first, _both = GRR, ResponseTwice
+    _first = GRR
 
     @property
     def noise(self) -> TruthOrFake:  # type: ignore[override]  # a report names one value
@@ -320,7 +307,7 @@ class LGRR(TwoRounds[GRR, ResponseTwice]):
 
 
 @dataclass(frozen=True, slots=True)
-class LBLH(TwoRounds[BLH, ResponseTwice]):
+class LBLH(TwoRounds):
     """Longitudinal binary local hashing: a hash function to two symbols, and two rounds of randomized response.
 
     Parameters
@@ -345,11 +332,11 @@ class LBLH(TwoRounds[BLH, ResponseTwice]):
     name: ClassVar[str] = "l-blh"
     aliases: ClassVar[tuple[str, ...]] = ("longitudinal blh", "biloloha")
     source: ClassVar[str] = "Arcolezi et al. EDBT 2023, in Arcolezi et al. 2023"
-    _first, _both = BLH, ResponseTwice
+    _first = BLH
 
 
 @dataclass(frozen=True, slots=True)
-class LOLH(TwoRounds[LH, ResponseTwice]):
+class LOLH(TwoRounds):
     """Longitudinal optimal local hashing: to the number of symbols that gives one report the least variance.
 
     At a given ε₁ a report does not depend on ε at all: the second round makes up for the first, whatever that was.
@@ -379,7 +366,7 @@ class LOLH(TwoRounds[LH, ResponseTwice]):
     name: ClassVar[str] = "l-olh"
     aliases: ClassVar[tuple[str, ...]] = ("longitudinal olh", "ololoha")
     source: ClassVar[str] = "Arcolezi et al. EDBT 2023, in Arcolezi et al. 2023"
-    _first, _both = LH, ResponseTwice
+    _first = LH
 
     @property
     def permanent(self) -> LH:
@@ -388,7 +375,7 @@ class LOLH(TwoRounds[LH, ResponseTwice]):
 
 
 @dataclass(frozen=True, slots=True)
-class LSUE(TwoRounds[SUE, BitTwice]):
+class LSUE(TwoRounds):
     """Longitudinal SUE, which is basic RAPPOR: symmetric unary encoding in both rounds.
 
     `LUE.from_rappor` takes the parameters f, p and q of RAPPOR.
@@ -415,11 +402,11 @@ class LSUE(TwoRounds[SUE, BitTwice]):
     name: ClassVar[str] = "l-sue"
     aliases: ClassVar[tuple[str, ...]] = ("longitudinal sue", "basic rappor")
     source: ClassVar[str] = "Erlingsson, Pihur & Korolova 2014, in Arcolezi et al. 2023 and Wang et al. 2020"
-    _first, _both = SUE, BitTwice
+    _first = SUE
 
 
 @dataclass(frozen=True, slots=True)
-class LOSUE(TwoRounds[OUE, BitTwice]):
+class LOSUE(TwoRounds):
     """Longitudinal OUE and SUE: optimized unary encoding for the permanent answer, symmetric flips for a report.
 
     A report shows the true bit half of the time and another one with 1 / (e^ε₁ + 1), exactly as a single report
@@ -449,11 +436,11 @@ class LOSUE(TwoRounds[OUE, BitTwice]):
     name: ClassVar[str] = "l-osue"
     aliases: ClassVar[tuple[str, ...]] = ("longitudinal osue",)
     source: ClassVar[str] = _SOURCE
-    _first, _both = OUE, BitTwice
+    _first = OUE
 
 
 @dataclass(frozen=True, slots=True)
-class LOUE(TwoRounds[OUE, BitTwice]):
+class LOUE(TwoRounds):
     """Longitudinal OUE: optimized unary encoding in both rounds.
 
     A report drops half of the permanent answer's bits even where nothing else is random, so its level stays below
@@ -483,12 +470,12 @@ class LOUE(TwoRounds[OUE, BitTwice]):
     name: ClassVar[str] = "l-oue"
     aliases: ClassVar[tuple[str, ...]] = ("longitudinal oue",)
     source: ClassVar[str] = _SOURCE
-    _first, _both = OUE, BitTwice
+    _first = OUE
     fixed_show = GRID // 2
 
 
 @dataclass(frozen=True, slots=True)
-class LSOUE(TwoRounds[SUE, BitTwice]):
+class LSOUE(TwoRounds):
     """Longitudinal SUE and OUE: symmetric flips for the permanent answer, optimized unary encoding for a report.
 
     With s = e^(ε/2) the level of a report stays below ln(s (2s + 1) / (s + 2)).
@@ -514,12 +501,12 @@ class LSOUE(TwoRounds[SUE, BitTwice]):
     name: ClassVar[str] = "l-soue"
     aliases: ClassVar[tuple[str, ...]] = ("longitudinal soue",)
     source: ClassVar[str] = _SOURCE
-    _first, _both = SUE, BitTwice
+    _first = SUE
     fixed_show = GRID // 2
 
 
 @dataclass(frozen=True, slots=True)
-class LUE(TwoRounds[UE, BitTwice]):
+class LUE(TwoRounds):
     """Longitudinal unary encoding with probabilities of your own, and RAPPOR's parameters f, p and q.
 
     The permanent round sets the true bit with probability `keep`, a report shows a set bit with probability
@@ -553,7 +540,7 @@ class LUE(TwoRounds[UE, BitTwice]):
     name: ClassVar[str] = "l-ue"
     aliases: ClassVar[tuple[str, ...]] = ("longitudinal unary encoding",)
     source: ClassVar[str] = "Erlingsson, Pihur & Korolova 2014, in Wang et al. 2020"
-    _first, _both = UE, BitTwice
+    _first = UE
 
     def __post_init__(self) -> None:
         if isinstance(self.show, bool) or not isinstance(self.show, (int, float)) or not 0 < self.show < 1:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 from hashlib import blake2b
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,7 @@ from pandas.api.types import infer_dtype
 
 from ldpstats.errors import LdpstatsError, ReportError, shortened
 from ldpstats.estimation import Estimate, ProcessedEstimate, refuse_empty
-from ldpstats.mechanisms.base import Mechanism, Reports, settled
+from ldpstats.mechanisms.base import Reports, settled
 from ldpstats.mechanisms.cohorts import (
     Codes,
     CohortAnswers,
@@ -31,7 +31,7 @@ from ldpstats.mechanisms.cohorts import (
 )
 from ldpstats.mechanisms.local_hashing import best_symbols
 from ldpstats.numbers.arrays import FloatArray, positive_epsilon
-from ldpstats.numbers.grid import GRID, favoured_numerator, probability
+from ldpstats.numbers.grid import GRID, favoured_numerator
 from ldpstats.numbers.randomness import Draws, Rng, client_draws
 from ldpstats.privacy import PrivacyStatement, strict_epsilon
 from ldpstats.saving.files import Saveable
@@ -48,7 +48,7 @@ _MOST_HASHES = 64 // _WORD
 """So many fit into one digest."""
 
 
-class OpenAlphabet(Saveable, Protocol):
+class OpenAlphabet(Saveable, ABC):
     """Frequencies of strings that nobody listed beforehand; candidates for them are named when all is collected.
 
     Every report joins a random cohort, whose public hash functions (keyed BLAKE2, from `seed`) reduce the string
@@ -59,21 +59,9 @@ class OpenAlphabet(Saveable, Protocol):
     number of symbols or bits (for one hash function). So list all strings that may be frequent.
     """
 
-    __dataclass_fields__: ClassVar[dict[str, Any]]
-
-    if TYPE_CHECKING:  # a field of both, which would take a property for its default
-
-        @property
-        def epsilon(self) -> float:
-            """The privacy level that was asked for, of a report about any string."""
-
-    @property
-    def cohorts(self) -> int | None:
-        """The number of cohorts."""
-
-    @property
-    def seed(self) -> int:
-        """Seed of the public hash functions."""
+    epsilon: float
+    cohorts: int | None
+    seed: int
 
     @property
     @abstractmethod
@@ -151,7 +139,12 @@ class OpenAlphabet(Saveable, Protocol):
             are such. In reports about very many other strings, a candidate would be selected one time in twenty.
         """
         mechanism = self.over(candidates)
-        collected = self._checked(reports, mechanism)
+        if not isinstance(reports, OpenReports):
+            collected = Reports(mechanism, np.asarray(reports))
+        elif reports.alphabet != self:
+            raise ReportError(f"reports of {reports.alphabet}", f"reports of {self}", "Use what made them.")
+        else:
+            collected = Reports(mechanism, reports.data, reports.simulated)
         if method == "sparse":
             found = _sparse(mechanism, collected)
             simulated = len(collected) if collected.simulated else 0
@@ -161,13 +154,6 @@ class OpenAlphabet(Saveable, Protocol):
         refuse_too_many(mechanism.k, self._cohorts, self._functions, self._width)
         estimate = mechanism.estimate(collected, "unbiased" if method == "least-squares" else method)
         return replace(estimate, privacy=self.privacy(), names=mechanism.candidates)
-
-    def _checked(self, reports: OpenReports | ArrayLike, mechanism: Mechanism) -> Reports:
-        if not isinstance(reports, OpenReports):
-            return Reports(mechanism, np.asarray(reports))
-        if reports.alphabet != self:
-            raise ReportError(f"reports of {reports.alphabet}", f"reports of {self}", "Use what made them.")
-        return Reports(mechanism, reports.data, reports.simulated)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -335,16 +321,6 @@ class CandidateAnswers(CohortAnswers):
         """The symbols of the candidates."""
         return _string_codes(self.candidates, self.cohorts, 1, self.symbols, self.seed)
 
-    def slot_noise(self) -> tuple[float, float]:
-        """Return the probability that a slot is named by those not in it, and how much larger it is for those in it."""
-        lie = Fraction(GRID - self.truth, GRID * (self.symbols - 1))
-        return float(lie), float(Fraction(self.truth, GRID) - lie)
-
-    def slot_estimates(self, proportions: FloatArray) -> FloatArray:
-        """Return unbiased estimates of the share of respondents in every slot."""
-        lie, gain = self.slot_noise()
-        return (self.cohorts * proportions - lie) / gain
-
 
 @dataclass(frozen=True, slots=True)
 class CandidateFilters(CohortBits):
@@ -364,14 +340,6 @@ class CandidateFilters(CohortBits):
     def codes(self) -> Codes:
         """The bits of the candidates."""
         return _string_codes(self.candidates, self.cohorts, self.hashes, self.bits, self.seed)
-
-    def slot_noise(self) -> tuple[float, float]:
-        """Return the probability that an unset bit is sent as set, and how much larger it is for a set one."""
-        return probability(self.flip), probability(GRID - 2 * self.flip)
-
-    def slot_estimates(self, proportions: FloatArray) -> FloatArray:
-        """Return unbiased estimates of the share of respondents whose string sets a bit."""
-        return self.noise.slot_estimates(proportions)
 
 
 def _refuse_too_many_slots(cohorts: int, width: int) -> None:
@@ -443,8 +411,8 @@ def _sparse(mechanism: CandidateAnswers | CandidateFilters, reports: Reports) ->
 
     tally = mechanism.count(reports)
     refuse_empty(tally.n)
-    slots, filters = mechanism.slot_estimates(tally.proportions), mechanism.codes.filters()
-    other, gain = mechanism.slot_noise()
+    slots, filters = mechanism.noise.slot_estimates(tally.proportions), mechanism.codes.filters()
+    other, gain = mechanism.noise.slot_noise
     hashes = mechanism.codes.hashes
     rest = np.full((len(slots), 1), hashes / mechanism.codes.width)
     sent = other + gain * rest[0, 0]

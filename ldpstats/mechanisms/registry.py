@@ -1,8 +1,9 @@
-"""The registry of mechanisms: each by name, those of others registered, and which one is best for a question."""
+"""The registry of mechanisms: each by name or as plain values, those of others registered, and which one is best."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import fields
 from functools import lru_cache
 from inspect import isabstract
 from typing import Any, TypeVar
@@ -15,7 +16,7 @@ from ldpstats.limits import MOST_CELLS
 from ldpstats.mechanisms.base import Mechanism
 from ldpstats.mechanisms.cohorts import ORAPPOR, ORR, RAPPOR
 from ldpstats.mechanisms.dbitflip import DBitFlip, DBitFlipPM
-from ldpstats.mechanisms.grr import GRR, RR
+from ldpstats.mechanisms.grr import GRR, RR, FakeResponse
 from ldpstats.mechanisms.hadamard_response import HR, HRR
 from ldpstats.mechanisms.histogram import SHE
 from ldpstats.mechanisms.local_hashing import BLH, LH, OLH
@@ -24,7 +25,11 @@ from ldpstats.mechanisms.sketch import CMS, HCMS, SHist
 from ldpstats.mechanisms.ss import SS
 from ldpstats.mechanisms.unary import OUE, SUE, THE, UE, OneHotCMS
 from ldpstats.numbers.arrays import at_least, positive_epsilon
+from ldpstats.numbers.grid import read_numerator
 from ldpstats.presentation import progress
+from ldpstats.privacy import plain_level
+from ldpstats.saving.codec import decoded, encoded
+from ldpstats.saving.files import differences
 from ldpstats.saving.registered import register
 
 REGISTRY: tuple[type[Mechanism], ...] = (
@@ -66,8 +71,7 @@ _RESERVED = "auto"
 """What protocols call the mechanism that `recommend` puts first."""
 
 AnyMechanism = TypeVar("AnyMechanism", bound=type[Mechanism])
-
-
+_PROBABILITIES = "probabilities"
 _AS_EXACT = 0.01
 """Variances that differ by a smaller share are as good as equal: 1 % more respondents make up for it."""
 
@@ -216,7 +220,7 @@ def mechanisms(k: int = 16, epsilon: float = 1.0) -> pd.DataFrame:
     rows = []
     for kind in progress(registered_mechanisms(), "mechanisms", unit="mechanism"):
         values = kind.only_k or k
-        found = _Figures.of(kind, values, epsilon)
+        level, bits, variance, _ = _figures(kind, values, epsilon)
         rows.append(
             {
                 "name": kind.name,
@@ -225,32 +229,24 @@ def mechanisms(k: int = 16, epsilon: float = 1.0) -> pd.DataFrame:
                 "summary": (kind.__doc__ or "").partition("\n")[0],
                 "purpose": kind.purpose,
                 "k": values,
-                "epsilon": found.epsilon,
-                "bits": found.bits,
-                "variance": found.variance,
+                "epsilon": level,
+                "bits": bits,
+                "variance": variance,
             }
         )
     return pd.DataFrame(rows)
 
 
-@dataclass(frozen=True, slots=True)
-class _Figures:
-    """The figures of a mechanism, NaN where it refuses so many values or this level, with its reason."""
-
-    epsilon: float
-    bits: float
-    variance: float
-    refused: str = ""
-
-    @classmethod
-    def of(cls, kind: type[Mechanism], k: int, epsilon: float) -> _Figures:
-        at_least(k, 2, "k", MOST_CELLS)
-        positive_epsilon(epsilon)
-        try:
-            one = mechanism(kind.name, k=k, epsilon=epsilon)
-            return cls(one.strict_epsilon(), one.report_bits, _mean_variance(one))
-        except LdpstatsError as error:
-            return cls(np.nan, np.nan, np.nan, error.came)
+def _figures(kind: type[Mechanism], k: int, epsilon: float) -> tuple[float, float, float, str]:
+    """Return level, bits and variance of a mechanism, NaN where it refuses so many values or this level, and why."""
+    at_least(k, 2, "k", MOST_CELLS)
+    positive_epsilon(epsilon)
+    try:
+        one = mechanism(kind.name, k=k, epsilon=epsilon)
+        # the mean over all values, at equal frequencies
+        return one.strict_epsilon(), one.report_bits, float(np.mean(one.variance(np.full(k, 1 / k), 1))), ""
+    except LdpstatsError as error:
+        return np.nan, np.nan, np.nan, error.came
 
 
 def recommend(k: int, epsilon: float, n: int = 1000) -> pd.DataFrame:
@@ -282,16 +278,10 @@ def recommend(k: int, epsilon: float, n: int = 1000) -> pd.DataFrame:
     """
     respondents = at_least(n, 1, "n")
     kinds = [kind for kind in registered_mechanisms() if kind.purpose == "one answer" and kind.only_k in (None, k)]
-    figures = [_Figures.of(kind, k, epsilon) for kind in kinds]
-    ranked = pd.DataFrame(
-        {
-            "name": [kind.name for kind in kinds],
-            "std_err": [float(np.sqrt(one.variance / respondents)) for one in figures],
-            "bits per report": [one.bits for one in figures],
-            "epsilon per report": [one.epsilon for one in figures],
-            "why": [one.refused for one in figures],
-        }
-    )
+    figures = [(kind.name, *_figures(kind, k, epsilon)) for kind in kinds]
+    ranked = pd.DataFrame(figures, columns=["name", "epsilon per report", "bits per report", "std_err", "why"])
+    ranked["std_err"] = np.sqrt(ranked["std_err"] / respondents)
+    ranked = ranked[["name", "std_err", "bits per report", "epsilon per report", "why"]]
     if ranked["std_err"].isna().all():
         mechanism(kinds[0].name, k=k, epsilon=epsilon).noise  # noqa: B018  # says why itself
     least = float(ranked["std_err"].min())
@@ -319,11 +309,6 @@ def _best_name(k: int, epsilon: float, _kinds: tuple[type[Mechanism], ...]) -> s
     return str(recommend(k, epsilon)["name"].iloc[0])
 
 
-def _mean_variance(mechanism: Mechanism) -> float:
-    """Return the mean n-fold variance over all values, at equal frequencies."""
-    return float(np.mean(mechanism.variance(np.full(mechanism.k, 1 / mechanism.k), 1)))
-
-
 def _why(row: pd.Series[Any], best: pd.Series[Any], least: float) -> str:
     ratio, saving = (row["std_err"] / least) ** 2, best["bits per report"] / row["bits per report"]
     longer = ", longer reports" if saving < 1 else ""
@@ -333,3 +318,65 @@ def _why(row: pd.Series[Any], best: pd.Series[Any], least: float) -> str:
         return f"within {100 * _AS_EXACT:g} % of the least variance{longer}"
     size = f", {saving:.3g} times shorter reports" if saving > 1 else ""
     return f"{ratio:.3g} times the least variance{size}"
+
+
+def plain_mechanism(mechanism: Mechanism) -> dict[str, Any]:
+    """Return a mechanism as plain values: also the sizes and probabilities that follow from its parameters today.
+
+    Probabilities are whole numbers of 2^-64, as texts: many a language would round the numbers.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+    """
+    numerators, own = mechanism.probabilities, {one.name: getattr(mechanism, one.name) for one in fields(mechanism)}
+    options = {
+        name: encoded(value)
+        for name, value in own.items()
+        # parameters that are probabilities stand among these
+        if numerators.get(name) != (list(value) if isinstance(value, tuple) else value)
+    }
+    own_level = encoded(plain_level(mechanism.epsilon))
+    sizes = {"k": encoded(mechanism.k), **options, "epsilon": own_level, **mechanism.derived}
+    return {
+        "name": mechanism.name,
+        **sizes,
+        _PROBABILITIES: {name: _texts(numerator) for name, numerator in numerators.items()},
+    }
+
+
+def read_mechanism(plain: Mapping[str, Any]) -> Mechanism:
+    """Return the mechanism that `plain_mechanism` wrote; refuse it where name and parameters give another one today.
+
+    Parameters
+    ----------
+    plain : mapping
+    """
+    if not isinstance(plain, Mapping) or "name" not in plain:
+        raise LdpstatsError(f"the mechanism {shortened(plain)}", "its name, parameters and probabilities")
+    kind = FakeResponse if plain["name"] == FakeResponse.name else kind_named(plain["name"])
+    given = plain.get(_PROBABILITIES)
+    numbers = {name: _whole(text) for name, text in given.items()} if isinstance(given, Mapping) else {}
+    values = numbers | {name: decoded(value) for name, value in plain.items() if name != _PROBABILITIES}
+    try:
+        made = kind(**{field.name: values[field.name] for field in fields(kind) if field.name in values})
+    except TypeError as error:
+        raise LdpstatsError(f"the mechanism {shortened(plain)}", f"the parameters of {kind.name}") from error
+    known = plain_mechanism(made)
+    other = differences(known, plain)
+    if other:
+        raise LdpstatsError(
+            f"the mechanism {made} with {shortened({name: plain.get(name) for name in other}, 200)}",
+            f"what it has in this version of ldpstats: {shortened({name: known.get(name) for name in other}, 200)}",
+            "The file was altered, or another version wrote it.",
+        )
+    return made
+
+
+def _texts(numerator: int | list[int]) -> str | list[str]:
+    return [str(one) for one in numerator] if isinstance(numerator, list) else str(numerator)
+
+
+def _whole(plain: Any) -> Any:
+    """Turn texts of digits back into whole numbers."""
+    return tuple(map(read_numerator, plain)) if isinstance(plain, list) else read_numerator(plain)

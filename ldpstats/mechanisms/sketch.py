@@ -1,7 +1,8 @@
-"""Sketches: values are hashed to a few columns, by one of several public functions (CMS, HCMS), or to signs (S-Hist)."""
+"""Sketches: values are hashed to a few columns by one of several public functions (CMS, HCMS), or to signs (S-Hist)."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -32,24 +33,54 @@ from ldpstats.numbers.grid import GRID, favoured_numerator, probability
 _ROWS_PER_VALUE = 4
 
 
-def _deployed(sketch: CMS | HCMS, tally: Tally) -> FloatArray:
-    """Return the frequencies as Apple's servers estimate them: a value's columns, averaged over the rows.
+class Sketch(Mechanism):
+    """Base of sketches: every respondent takes one of the `functions`, which hash values to columns."""
 
-    With f the average, the estimate is (width f - 1) / (width - 1), for any other value shares a column with
-    probability 1 / width. So it is unbiased over the random choice of hash functions, but not given them: each
-    respondent of another value adds to a value the more, the more of the functions let these two collide.
-    """
-    if not isinstance(tally, Tally) or tally.noise != sketch.noise:
-        raise ReportError(f"{type(tally).__name__} that {sketch} did not make", "what count or simulate returned")
-    refuse_empty(tally.n)
-    codes, rows = sketch.functions, sketch.rows(tally.proportions)
-    columns = np.broadcast_to(codes.single, (*rows.shape[:-2], *codes.single.shape))
-    average: FloatArray = np.take_along_axis(rows, columns, axis=-1).mean(axis=-2)
-    return (codes.width * average - 1) / (codes.width - 1)
+    hashes: int | None
+    width: int | None
+    seed: int
+
+    def __post_init__(self) -> None:
+        """Set the default size; refuse one in which not all frequencies are identified."""
+        Mechanism.__post_init__(self)
+        width = settled(self, "width", 2, usual_width(self.k))
+        settled(self, "hashes", 1, usual_cohorts(self.k, width))
+        settled(self, "seed", 0)
+        self.functions  # noqa: B018  # refuses what does not serve
+
+    @property
+    def functions(self) -> Codes:
+        """The column of every value, by every hash function."""
+        return public_codes(hashed, self.k, self.hashes, 1, self.width, self.seed)
+
+    @abstractmethod
+    def rows(self, proportions: FloatArray) -> FloatArray:
+        """Return the columns' estimated shares, by rows: a row per hash function."""
+
+    def deployed_estimate(self, tally: Tally) -> FloatArray:
+        """Return the frequencies as Apple's servers estimate them: a value's columns, averaged over the rows.
+
+        With f the average, the estimate is (width f - 1) / (width - 1), for any other value shares a column with
+        probability 1 / width. So it is unbiased over the random choice of hash functions, but not given them: each
+        respondent of another value adds to a value the more, the more of the functions let these two collide.
+        `estimate` is unbiased given the functions, and comes with its covariance.
+
+        Parameters
+        ----------
+        tally : Tally
+            What count or simulate returned.
+        """
+        if not isinstance(tally, Tally) or tally.noise != self.noise:
+            raise ReportError(f"{type(tally).__name__} that {self} did not make", "what count or simulate returned")
+        refuse_empty(tally.n)
+        codes, rows = self.functions, self.rows(tally.proportions)
+        columns = np.broadcast_to(codes.single, (*rows.shape[:-2], *codes.single.shape))
+        average: FloatArray = np.take_along_axis(rows, columns, axis=-1).mean(axis=-2)
+        return (codes.width * average - 1) / (codes.width - 1)
 
 
 @dataclass(frozen=True, slots=True)
-class CMS(CohortBits):
+class CMS(Sketch, CohortBits):
     """The count mean sketch: a one-hot row of `width` bits, by one of `hashes` hash functions, each bit flipped.
 
     Bits are flipped with probability 1 / (e^(ε/2) + 1). `estimate` is least squares given the hash functions,
@@ -90,14 +121,8 @@ class CMS(CohortBits):
     source: ClassVar[str] = "Apple Differential Privacy Team 2017"
 
     def __post_init__(self) -> None:
-        Mechanism.__post_init__(self)
-        _settle_sketch(self)
+        Sketch.__post_init__(self)
         flip_numerator(self.epsilon, 2)
-
-    @property
-    def functions(self) -> Codes:
-        """The column of every value, by every hash function."""
-        return public_codes(hashed, self.k, self.hashes, 1, self.width, self.seed)
 
     @property
     def codes(self) -> Codes:
@@ -109,21 +134,9 @@ class CMS(CohortBits):
         slots = self.noise.slot_estimates(proportions)
         return slots.reshape(*slots.shape[:-1], self.functions.cohorts, self.functions.width)
 
-    def deployed_estimate(self, tally: Tally) -> FloatArray:
-        """Return the frequencies as Apple's servers estimate them: unbiased over the hash functions, not given them.
-
-        `estimate` is unbiased given the functions, and comes with its covariance.
-
-        Parameters
-        ----------
-        tally : Tally
-            What count or simulate returned.
-        """
-        return _deployed(self, tally)
-
 
 @dataclass(frozen=True, slots=True)
-class HCMS(CohortAnswers):
+class HCMS(Sketch, CohortAnswers):
     """The Hadamard count mean sketch: one bit, a random coefficient of the Hadamard transform of a one-hot row.
 
     Its sign is kept with probability e^ε / (e^ε + 1); which coefficient of which row it is, chance decides without
@@ -154,16 +167,10 @@ class HCMS(CohortAnswers):
     source: ClassVar[str] = "Apple Differential Privacy Team 2017"
 
     def __post_init__(self) -> None:
-        Mechanism.__post_init__(self)
-        _settle_sketch(self)
+        Sketch.__post_init__(self)
         if self.functions.width.bit_count() != 1:
             raise LdpstatsError(f"width = {self.width}", "a power of two, for there to be a Hadamard matrix")
         favoured_numerator(self.epsilon, 1, 2)
-
-    @property
-    def functions(self) -> Codes:
-        """The column of every value, by every hash function."""
-        return public_codes(hashed, self.k, self.hashes, 1, self.width, self.seed)
 
     @property
     def codes(self) -> Codes:
@@ -176,25 +183,6 @@ class HCMS(CohortAnswers):
         by_row = signs.reshape(*signs.shape[:-1], -1, self.functions.width)
         # a coefficient is asked for by one respondent in rows · width
         return walsh_hadamard(self.functions.cohorts * by_row)
-
-    def deployed_estimate(self, tally: Tally) -> FloatArray:
-        """Return the frequencies as Apple's servers estimate them: unbiased over the hash functions, not given them.
-
-        `estimate` is unbiased given the functions, and comes with its covariance.
-
-        Parameters
-        ----------
-        tally : Tally
-            What count or simulate returned.
-        """
-        return _deployed(self, tally)
-
-
-def _settle_sketch(sketch: CMS | HCMS) -> None:
-    """Set the default size of a sketch; refuse one in which not all frequencies are identified."""
-    width = settled(sketch, "width", 2, usual_width(sketch.k))
-    hashes = settled(sketch, "hashes", 1, usual_cohorts(sketch.k, width))
-    public_codes(hashed, sketch.k, hashes, 1, width, settled(sketch, "seed", 0))
 
 
 @lru_cache(maxsize=8)

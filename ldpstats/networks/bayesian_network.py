@@ -73,11 +73,7 @@ def drawn(distributions: FloatArray, rows: IntArray, rng: np.random.Generator) -
     return inside
 
 
-def cell_numbers(codes: IntArray, shape: tuple[int, ...]) -> IntArray:
-    """Return the cell number of each row of codes, shape (n, axes), in a table; 0 if it has no axes."""
-    return np.ravel_multi_index(tuple(codes.T), shape) if shape else np.zeros(len(codes), dtype=np.int64)
-
-
+_TITLE = "Bayesian network"
 _ROUNDING = 1e-6
 """How far printed probabilities of seven digits may be from the sum one."""
 _COARSE_ROUNDING = 0.01
@@ -134,7 +130,7 @@ class BayesianNetwork(Result):
         object.__setattr__(self, "parents", MappingProxyType(checked))
         refuse_directed_cycles(self.to_networkx())
         given_tables = _of_every_attribute(self.tables, "tables", self.domain)
-        tables = {name: _checked_table(name, given, self._shape(name)) for name, given in given_tables.items()}
+        tables = {name: _checked_table(name, given, self._family(name).shape) for name, given in given_tables.items()}
         object.__setattr__(self, "tables", MappingProxyType(tables))
 
     def __eq__(self, other: object) -> bool:
@@ -225,8 +221,9 @@ class BayesianNetwork(Result):
         place = {name: column for column, name in enumerate(self.domain.names)}
         for name in self.order:
             table = self.tables[name]
-            known = codes[:, [place[parent] for parent in self.parents[name]]]
-            rows = cell_numbers(known, table.shape[1:])
+            rows = np.zeros(size, dtype=np.int64)  # of the parents' categories
+            for parent, categories in zip(self.parents[name], table.shape[1:], strict=True):
+                rows = rows * categories + codes[:, place[parent]]
             codes[:, place[name]] = drawn(table.reshape(len(table), -1).T, rows, numbers)
         return codes
 
@@ -316,11 +313,11 @@ class BayesianNetwork(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for every probability: of which category, given which categories of the parents."""
-        rows = [
-            (name, self.domain.categories[name][cell[0]], self._in_words(name, cell[1:]), float(table[cell]))
-            for name, table in self.tables.items()
-            for cell in np.ndindex(table.shape)
-        ]
+        rows = []
+        for name, table in self.tables.items():
+            for labels, share in zip(self._family(name).index(), table.ravel().tolist(), strict=True):
+                given = zip(self.parents[name], labels[1:], strict=True)
+                rows.append((name, labels[0], ", ".join(f"{one} = {category}" for one, category in given), share))
         return pd.DataFrame(rows, columns=["attribute", "category", "given", "probability"])
 
     def summary(self) -> Summary:
@@ -333,23 +330,17 @@ class BayesianNetwork(Result):
             "Probabilities of 0": f"{sum(int((table == 0).sum()) for table in self.tables.values()):,}",
             "Dependence": [f"{name} | {', '.join(own)}" if own else f"{name}" for name, own in self.parents.items()],
         }
-        return summary_of_facts(self._title, facts, ["An attribute depends on those behind the bar."])
+        return summary_of_facts(_TITLE, facts, ["An attribute depends on those behind the bar."])
 
     @property
     def headline(self) -> str:
         """How large it is."""
         return in_numbers(len(self.domain), len(self.edges))
 
-    @property
-    def _title(self) -> str:
-        return "Bayesian network"
-
     def picture(self) -> NetworkGraph:
         """Return its graph, with edges as wide as the mutual information of their ends."""
         edges = tuple(DrawnEdge(*edge, self._information(edge), arrow=True) for edge in sorted(self.edges))
-        return NetworkGraph(
-            self._title, (), self.domain.names, edges, "mutual information {} nats", "from parent to child"
-        )
+        return NetworkGraph(_TITLE, (), self.domain.names, edges, "mutual information {} nats", "from parent to child")
 
     def _information(self, edge: Edge) -> float:
         """Return the mutual information of two attributes in nats; nan where that takes too large tables."""
@@ -358,12 +349,8 @@ class BayesianNetwork(Result):
         except LdpstatsError:
             return math.nan
 
-    def _in_words(self, name: str, cell: tuple[int, ...]) -> str:
-        given = zip(self.parents[name], cell, strict=True)
-        return ", ".join(f"{parent} = {self.domain.categories[parent][place]}" for parent, place in given)
-
-    def _shape(self, name: str) -> tuple[int, ...]:
-        return tuple(len(self.domain.categories[one]) for one in (name, *self.parents[name]))
+    def _family(self, name: str) -> Domain:
+        return self.domain.project((name, *self.parents[name]))
 
 
 def in_numbers(attributes: int, edges: int) -> str:

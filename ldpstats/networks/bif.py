@@ -59,10 +59,11 @@ def read_bif(text: str) -> BifContent:
     for part in _parts(_tokens(text)):
         if part.keyword.text == "variable":
             name = " ".join(token.text for token in part.head)
-            if name in categories:
-                raise part.keyword.error(f"a second variable {name!r}", "different names")
-            categories[name] = _categories(part)
-            originals[name] = _originals(name, categories[name], part)
+            states = _categories(part)
+            original, own = _originals(name, states, part)
+            if name in categories or original in {one for one, _ in originals.values()}:
+                raise part.keyword.error(f"a second variable {original!r}", "different names")
+            categories[name], originals[name] = states, (original, own)
         elif part.keyword.text == "probability":
             probabilities.append(part)
     parents, tables = {}, {}
@@ -75,7 +76,7 @@ def read_bif(text: str) -> BifContent:
     if lacking := [name for name in categories if name not in parents]:
         raise LdpstatsError(f"a BIF file without probabilities of {one_line(lacking)}", "those of every variable")
     return BifContent(
-        _different(originals.values()),
+        dict(originals.values()),
         {originals[name][0]: tuple(originals[one][0] for one in parents[name]) for name in categories},
         {originals[name][0]: tables[name] for name in categories},
     )
@@ -220,16 +221,6 @@ def _originals(name: str, safe: Sequence[str], part: _Part) -> tuple[str, list[s
     return name, found
 
 
-def _different(variables: Iterable[tuple[str, list[str]]]) -> dict[str, list[str]]:
-    """Return the categories by variable; refuse two variables of the same original name."""
-    found: dict[str, list[str]] = {}
-    for name, categories in variables:
-        if name in found:
-            raise LdpstatsError(f"a BIF file with a second variable {name!r}", "different names")
-        found[name] = categories
-    return found
-
-
 def _listed(tokens: Sequence[_Token], count: int, start: _Token) -> list[str]:
     """Return so many words, or so many comma-separated groups of words; refuse any other number."""
     words = [token.text for token in tokens if not token.is_mark]
@@ -311,20 +302,19 @@ def _row(statement: list[_Token], parents: Sequence[Sequence[str]]) -> tuple[tup
 
 
 def _numbers(tokens: Sequence[_Token], count: int, start: _Token) -> list[float]:
-    found = [_number(token) for token in tokens if not (token.is_mark and token.text == ",")]
+    found = []
+    for token in tokens:
+        if token.is_mark and token.text == ",":
+            continue
+        try:
+            found.append(float(token.text))
+        except ValueError:
+            found.append(nan)
+        if not isfinite(found[-1]) or found[-1] < 0:
+            raise token.error(f"the probability {shortened(token.text)}", "a finite number that is not negative")
     if len(found) != count:
         raise start.error(f"{len(found)} probabilities", f"{count}, one for each category")
     return found
-
-
-def _number(token: _Token) -> float:
-    try:
-        number = float(token.text)
-    except ValueError:
-        number = nan
-    if not isfinite(number) or number < 0:
-        raise token.error(f"the probability {shortened(token.text)}", "a finite number that is not negative")
-    return number
 
 
 def _unquoted(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from typing import TypeAlias
 
@@ -57,13 +57,6 @@ class ChainTest:
         if self.half < -clearly and abs(self.present) < hardly:
             return "collider"
         return "no collider" if self.present > clearly and self.half > -hardly else None
-
-    def redrawn(self, rng: np.random.Generator) -> ChainTest:
-        """Draw the two statistics anew around their values (parametric bootstrap)."""
-        first, second = rng.standard_normal(2)
-        rest = math.sqrt(max(1 - self.correlation**2, 0))
-        half = self.half + self.correlation * first + rest * second
-        return replace(self, present=self.present + first, half=half)
 
 
 class ChainTests:
@@ -204,14 +197,14 @@ def _chain_test(estimate: FloatArray, covariance: FloatArray, n: int, cells: Seq
     implied, there = (before @ after).ravel(), ends.ravel()
     by_middle = (before[:, None, :] * after.T) @ relative[1]
     implied_moves = after.T @ moved_before + np.tensordot(before, moved_after, 1) - by_middle
-    implied_moves, moved = implied_moves.reshape(implied.size, -1), moved_ends.reshape(implied.size, -1)
+    implied_moves, direct = implied_moves.reshape(implied.size, -1), moved_ends.reshape(implied.size, -1)
     own = implied_moves @ covariance @ implied_moves.T
-    both = implied_moves @ covariance @ moved.T
+    both = implied_moves @ covariance @ direct.T
     # errors of what is implied enter both products, and are taken off on average
     length, product = implied @ implied - np.trace(own), implied @ there - np.trace(both)
 
     levels = np.array([0.0, HALF])
-    rest = implied @ moved - levels[:, None] * (implied @ implied_moves)
+    rest = implied @ direct - levels[:, None] * (implied @ implied_moves)
     with_rest = both - levels[:, None, None] * own
     spread = rest @ covariance @ rest.T + np.einsum("iab,jba->ij", with_rest, with_rest)
     errors = np.sqrt(np.maximum(np.diagonal(spread), 0))
@@ -227,7 +220,7 @@ def _cells_by_sums(measured: Measured, domain: Domain, pairs: Sequence[Edge]) ->
     precise = 1 / np.sqrt(_variances(measured.covariance, measured.n))
     # the sums depend on each other: what is left of that by rounding is not to be inverted
     solution = np.linalg.pinv(measured.sums * precise[:, None], rcond=_ROUNDING) * precise
-    found = []
+    found: list[FloatArray] = []
     for pair in pairs:
         cells = np.eye(domain.size(pair))[domain.onto(pair)].T
         weights = cells @ solution
@@ -259,20 +252,20 @@ def _cells_of(pairs: Sequence[Edge], domain: Domain, groups: Sequence[_Names], s
     links, largest = list(combinations(parts, 2)), max(map(len, parts))
     if largest > 2:  # what agrees with it agrees
         links = links[: len(parts) - 1]
-    rows = [np.zeros((0, precision.size))]
+    rows: list[FloatArray] = [np.zeros((0, precision.size))]
     for link in links:
         common = [name for name in link[0] if name in link[1]]
         sums = [parts[names].onto(common) for names in link]
-        unlike = np.zeros((sums[0][-1] + 1, precision.size))
+        unlike: FloatArray = np.zeros((sums[0][-1] + 1, precision.size))
         for names, own, sign in zip(link, sums, (1, -1), strict=True):
             unlike[own, places[names]] = sign
         # two links of three pairs make their totals agree
         rows.append(unlike[:-1] if len(rows) > largest else unlike)
-    unlike = np.vstack(rows)
-    moved = unlike / precision
-    agreeing = np.eye(precision.size) - moved.T @ np.linalg.solve(moved @ unlike.T, unlike)
+    apart = np.vstack(rows)
+    moved = apart / precision
+    agreeing: FloatArray = np.eye(precision.size) - moved.T @ np.linalg.solve(moved @ apart.T, apart)
     solution = agreeing[:, of_sum] / (spread * precision[of_sum])
-    found = []
+    found: list[FloatArray] = []
     for pair in pairs:
         holding = next((names for names in reversed(parts) if {*pair} <= {*names}), None)
         if holding is None:

@@ -203,8 +203,14 @@ class FamilyEstimates:
         return self._within[place]
 
     def _covariance_of(self, families: Sequence[Family]) -> FloatArray:
-        size = sum(one.cells.size for one in families)
-        parts = [_contribution(families, place, table) for place, table in enumerate(self.units)]
+        starts = np.cumsum([0, *(one.cells.size for one in families)]).tolist()
+        size, parts = starts[-1], []
+        for place, table in enumerate(self.units):
+            # which cells one table tells about, and the matrix that takes its cells to them
+            shown = [(start, one) for start, one in zip(starts, families, strict=False) if place in one.operators]
+            cells = [np.arange(start, start + one.cells.size) for start, one in shown]
+            matrices = [np.zeros((0, table.domain.size())), *(one.operators[place] for _, one in shown)]
+            parts.append(Contribution(np.concatenate([np.arange(0), *cells]), np.vstack(matrices)))
         if self._stacked:
             return self._stacked.covariance_of(parts, size)
         total = np.zeros((size, size))
@@ -235,18 +241,6 @@ class FamilyEstimates:
         """The symmetric root of the covariance."""
         values, directions = np.linalg.eigh(self.covariance)
         return np.asarray((directions * np.sqrt(np.maximum(values, 0))) @ directions.T)
-
-
-def _contribution(families: Sequence[Family], place: int, table: Table) -> Contribution:
-    """Return which cells of families one table tells about, and the matrix that takes its cells to them."""
-    starts = np.cumsum([0, *(one.cells.size for one in families)])
-    shown = [
-        (start, one.operators[place]) for start, one in zip(starts, families, strict=False) if place in one.operators
-    ]
-    if not shown:
-        return Contribution(np.arange(0), np.zeros((0, table.domain.size())))
-    places = np.concatenate([np.arange(start, start + len(matrix)) for start, matrix in shown])
-    return Contribution(places, np.vstack([matrix for _, matrix in shown]))
 
 
 def by_name(domain: Domain) -> IntArray:

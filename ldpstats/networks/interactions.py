@@ -224,24 +224,22 @@ class ErrorAxes:
 
     def under(self, prior: float) -> tuple[FloatArray, FloatArray]:
         """Return −2 log density (less a constant) and (V + prior)⁻¹ times the interactions, under a prior variance."""
-        precision, inner, scaled = self._woodbury(prior)
+        precision, inner, weights, scaled = self._woodbury(prior)
         observed = self.along.reshape(precision.shape)
-        pulled = np.linalg.solve(inner, self._weighed(precision) @ (scaled.mT @ observed[..., None]))
+        pulled = np.linalg.solve(inner, weights @ (scaled.mT @ observed[..., None]))
         solved = precision * observed - (scaled @ pulled)[..., 0]
         fixed = self.factors.shape[-1] - self.core.shape[-1]
         volume = np.linalg.slogdet(inner)[1] + fixed * np.log(precision.mean(axis=-1)) - np.log(precision).sum(axis=-1)
         return volume + (observed * solved).sum(axis=-1), solved
 
-    def _weighed(self, precision: FloatArray) -> FloatArray:
-        fixed = np.eye(self.factors.shape[-1] - self.core.shape[-1])
-        return _blocks(self.core, fixed / precision.mean(axis=-1)[..., None, None])
-
-    def _woodbury(self, prior: float | FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the axes' precision, the inner matrix of Woodbury's identity, and the factors times the precision."""
+    def _woodbury(self, prior: float | FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return the axes' precision, two matrices of Woodbury's identity, and the factors times the precision."""
         precision = 1 / (self.variances.reshape(*self.variances.shape[:-2], -1) + prior)
         scaled = self.factors * precision[..., None]
         free = np.diag((np.arange(self.factors.shape[-1]) < self.core.shape[-1]).astype(float))
-        return precision, free + self._weighed(precision) @ self.factors.mT @ scaled, scaled
+        fixed = np.eye(self.factors.shape[-1] - self.core.shape[-1])
+        weights = _blocks(self.core, fixed / precision.mean(axis=-1)[..., None, None])
+        return precision, free + weights @ self.factors.mT @ scaled, weights, scaled
 
     def correlations(self, along: FloatArray) -> FloatArray:
         """Return interactions given along the axes as correlations, shape (..., functions, functions)."""
@@ -250,8 +248,8 @@ class ErrorAxes:
 
     def posterior(self, priors: FloatArray, shares: FloatArray) -> FloatArray:
         """Return one pair's posterior covariance within prior components, given their variances and shares."""
-        precision, inner, scaled = self._woodbury(priors[:, None])
-        solved = np.linalg.solve(inner, self._weighed(precision) @ scaled.mT)
+        precision, inner, weights, scaled = self._woodbury(priors[:, None])
+        solved = np.linalg.solve(inner, weights @ scaled.mT)
         shared = np.tensordot((shares * priors**2)[:, None, None] * scaled, solved, ((0, 2), (0, 1)))
         return self._among_interactions(np.diag(self.variances.ravel() * ((shares * priors) @ precision)) + shared)
 
@@ -314,7 +312,15 @@ def posteriors(seen: Sequence[ErrorAxes]) -> list[tuple[FloatArray, FloatArray]]
     """
     found = [[one.under(float(prior)) for prior in _PRIORS] for one in seen]
     densities = np.concatenate([np.stack([-distance / 2 for distance, _ in one], axis=-1) for one in found])
-    shares = np.split(_fitted(densities), np.cumsum([len(one.along) for one in seen])[:-1])
+    # the probability that a pair is of each component, by EM
+    likelihoods = np.exp(densities - densities.max(axis=-1, keepdims=True))
+    pairs, sets, components = likelihoods.shape
+    often, belongs = np.full((sets, components), 1 / components), likelihoods
+    for _ in range(_ROUNDS):
+        belongs = likelihoods * often
+        belongs = belongs / belongs.sum(axis=-1, keepdims=True)
+        often = (belongs.sum(axis=0) + _PSEUDOCOUNT) / (pairs + components * _PSEUDOCOUNT)
+    shares = np.split(belongs, np.cumsum([len(one.along) for one in seen])[:-1])
     means = []
     for one, own, parts in zip(seen, shares, found, strict=True):
         weights = np.moveaxis(own * _PRIORS, -1, 0)[..., None]
@@ -326,19 +332,6 @@ def posteriors(seen: Sequence[ErrorAxes]) -> list[tuple[FloatArray, FloatArray]]
 def within_components(seen: ErrorAxes, shares: FloatArray) -> FloatArray:
     """Return one pair's posterior covariance of interactions within the prior's components, which have such shares."""
     return seen.posterior(_PRIORS, shares)
-
-
-def _fitted(logarithms: FloatArray) -> FloatArray:
-    """Return the probability that a pair is of each component, shape (pairs, sets, components), by EM."""
-    likelihoods = np.exp(logarithms - logarithms.max(axis=-1, keepdims=True))
-    pairs, _, components = likelihoods.shape
-    shares = np.full((likelihoods.shape[1], components), 1 / components)
-    belongs: FloatArray = likelihoods
-    for _ in range(_ROUNDS):
-        belongs = likelihoods * shares
-        belongs = belongs / belongs.sum(axis=-1, keepdims=True)
-        shares = (belongs.sum(axis=0) + _PSEUDOCOUNT) / (pairs + components * _PSEUDOCOUNT)
-    return belongs
 
 
 def information_of(correlations: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:

@@ -6,7 +6,7 @@ import math
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -166,7 +166,11 @@ def _confidence(
 
     def redrawn(triple: Triple) -> ChainTest | None:
         found = chains.of(triple)
-        return found and found.redrawn(rng)
+        if found is None:
+            return None
+        first, second = rng.standard_normal(2)
+        half = found.correlation * first + math.sqrt(max(1 - found.correlation**2, 0)) * second
+        return replace(found, present=found.present + first, half=found.half + half)
 
     def network(drawn: PairEvidence) -> tuple[Sequence[Edge], Iterable[Edge]]:
         structure = method.find(drawn, constraints, alpha)

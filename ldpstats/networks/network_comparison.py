@@ -63,6 +63,10 @@ def compare_networks(learned: Any, truth: Any, records: Frame | None = None) -> 
     mine, theirs = one.network, other.network
     divergence: float | None = None
     impossible: tuple[str, ...] = ()
+    shd = None
+    if one.cpdag is not None and other.cpdag is not None:
+        # pairs in which the two differ (Tsamardinos, Brown & Aliferis 2006)
+        shd = len({_named(edge) for edge in {*one.cpdag.edges} ^ {*other.cpdag.edges}})
     if mine is not None and theirs is not None:
         mine = _with_categories(mine, theirs.domain)
         divergence, impossible = _divergence(mine, theirs)
@@ -70,7 +74,7 @@ def compare_networks(learned: Any, truth: Any, records: Frame | None = None) -> 
         shared=tuple(sorted(found & true)),
         missing=tuple(sorted(true - found)),
         extra=tuple(sorted(found - true)),
-        shd=None if one.cpdag is None or other.cpdag is None else _hamming_distance(one.cpdag, other.cpdag),
+        shd=shd,
         divergence=divergence,
         impossible=impossible,
         records=None if records is None else _likelihood(mine, theirs, records),
@@ -174,8 +178,14 @@ class NetworkComparison(Result):
             facts["Structural Hamming distance"] = f"{self.shd} (of CPDAGs)"
         if self.divergence is not None:
             facts["Kullback-Leibler divergence"] = f"{self.divergence:.4g} nats, from the reference"
-        if self.records is not None:
-            facts |= _lines(self.records)
+        if told := self.records:
+            facts["Held-out records"] = f"{told.n:,}"
+            for whose, mean in (("learned", told.learned), ("reference", told.truth)):
+                if mean is not None:
+                    facts[f"Log-likelihood per record, {whose}"] = f"{mean:.4f} nats"
+            if told.difference is not None:
+                error = "" if told.std_err is None else f" ± {told.std_err:.4f} (standard error)"
+                facts["Lost by the learned network"] = f"{told.difference:.4f}{error}"
         return summary_of_facts("Comparison of a network with a reference", facts, list(self._sentences()))
 
     @property
@@ -251,11 +261,6 @@ def _named(edge: Iterable[str]) -> Edge:
     return one, other
 
 
-def _hamming_distance(one: DiGraph[str], other: DiGraph[str]) -> int:
-    """Count the pairs in which two partially directed graphs differ (Tsamardinos, Brown & Aliferis 2006)."""
-    return len({_named(edge) for edge in {*one.edges} ^ {*other.edges}})
-
-
 def _with_categories(network: BayesianNetwork, domain: Domain) -> BayesianNetwork:
     """Return the same network with attributes and categories in the order of another domain."""
     tables = {}
@@ -307,17 +312,6 @@ def _likelihood(learned: BayesianNetwork | None, truth: BayesianNetwork | None, 
         std_err = float((other - one).std(ddof=1) / math.sqrt(n)) if n > 1 else None
     impossible = 0 if one is None else int(np.isneginf(one).sum())
     return RecordLikelihood(n, means[0], means[1], impossible, difference, std_err)
-
-
-def _lines(told: RecordLikelihood) -> dict[str, str]:
-    lines = {"Held-out records": f"{told.n:,}"}
-    for whose, mean in (("learned", told.learned), ("reference", told.truth)):
-        if mean is not None:
-            lines[f"Log-likelihood per record, {whose}"] = f"{mean:.4f} nats"
-    if told.difference is not None:
-        error = "" if told.std_err is None else f" ± {told.std_err:.4f} (standard error)"
-        lines["Lost by the learned network"] = f"{told.difference:.4f}{error}"
-    return lines
 
 
 def _share(part: int, rest: int) -> float:

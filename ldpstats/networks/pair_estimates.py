@@ -45,7 +45,10 @@ class ReportLaw:
         self.blocks = _with_reports(marginal)
         self.n = marginal.n
         sums = np.eye(marginal.domain.size())[table.domain.onto(marginal.attributes)]
-        self._pooling = _pooling_to(table.unbiased.estimate @ sums, self.blocks)
+        pooling = UnbiasedPooling(self.blocks) if self.blocks else None
+        added = table.unbiased.estimate @ sums
+        alike = pooling and np.allclose(pooling.estimate([one.tally.counts for one in self.blocks]), added)
+        self._pooling = pooling if alike else None
         self.even = even_law(self.blocks) if self._pooling else None
         self._fixed = None if self._pooling else self.n * (sums.T @ table.linear[1] @ sums)
         cells = marginal.domain.size()
@@ -264,7 +267,9 @@ class PairSources:
 
     def estimated(self, estimates: Sequence[FloatArray]) -> list[PairEstimates]:
         """Estimate all pairs from the estimates of all tables."""
-        margins = {name: proper_shares(pool.mean(estimates), pool.n) for name, pool in self.shown.items()}
+        # each category has at least the share of half a respondent
+        kept = {name: np.maximum(pool.mean(estimates), 1 / (2 * pool.n)) for name, pool in self.shown.items()}
+        margins = {name: shares / shares.sum(axis=-1, keepdims=True) for name, shares in kept.items()}
         totals = {name: pool.total(estimates) for name, pool in self.margins.items()}
         # of pairs without structure: many share what other tables tell about their margins
         spread = cache(lambda name, law: law.covariance(margins[name]))
@@ -359,23 +364,8 @@ def _whole(
     return ErrorAxes.of_interactions(interactions_of(given, spread, *margins)), (rows, columns)
 
 
-def _pooling_to(estimate: FloatArray, blocks: Sequence[Block]) -> UnbiasedPooling | None:
-    """Return the pooling of blocks, if it comes to this estimate."""
-    if not blocks:
-        return None
-    pooling = UnbiasedPooling(blocks)
-    return pooling if np.allclose(pooling.estimate([one.tally.counts for one in blocks]), estimate) else None
-
-
 def _with_reports(table: Table) -> tuple[Block, ...]:
     return tuple(block for block in table.blocks if block.n)
-
-
-def proper_shares(estimate: FloatArray, n: int) -> FloatArray:
-    """Return estimated shares made proper, each at least that of half a respondent."""
-    kept = np.maximum(estimate, 1 / (2 * n))
-    shares: FloatArray = kept / kept.sum(axis=-1, keepdims=True)
-    return shares
 
 
 def _identifies_cells(table: Table) -> bool:

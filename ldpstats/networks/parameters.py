@@ -86,7 +86,9 @@ def fit_parameters(
            [0.33, 0.93]])
     """
     checked_table_set(tables)
-    parents, weight = _parents_of(dag, tables), None if smoothing is None else _checked_weight(smoothing)
+    parents, weight = _parents_of(dag, tables), None if smoothing is None else real_number(smoothing)
+    if weight is not None and not 0 <= weight < math.inf:
+        raise LdpstatsError(f"smoothing = {shortened(smoothing)}", "a number of respondents, 0 or more; or None")
     families = FamilyEstimates.of(tables, parents)
     cells = [one.cells[None] for one in families.families]
     (network,) = _networks(families, cells, weight, tables)
@@ -388,13 +390,6 @@ def _smoothing_in_words(smoothing: float | None, weights: Sequence[float]) -> st
         f"an attribute's own proportions count for {min(weights):.3g} to {max(weights):.3g} respondents in each of its "
         f"rows (empirical Bayes)"
     )
-
-
-def _checked_weight(smoothing: float) -> float:
-    number = real_number(smoothing)
-    if not 0 <= number < math.inf:
-        raise LdpstatsError(f"smoothing = {shortened(smoothing)}", "a number of respondents, 0 or more; or None")
-    return number
 
 
 def _parents_of(dag: object, tables: TableSet) -> dict[str, tuple[str, ...]]:

@@ -68,7 +68,7 @@ def query(
             "What learn_network returns has a query of its own.",
         )
     exact = network if isinstance(network, BayesianNetwork) else network.network
-    domain, known = _asked(exact.domain, of, given)
+    domain, known = _asked(exact.domain, of, {} if given is None else given)
     size = at_least(n_resamples, 100, "n_resamples", most=MOST_DRAWN)
     if isinstance(network, BayesianNetwork):
         return QueryResult(domain, known, _answered(exact.parents, exact.tables, exact.domain, domain, known))
@@ -284,9 +284,17 @@ def _asked(whole: Domain, of: str | Iterable[str], given: object) -> tuple[Domai
     """Check what is asked of a network: the attributes, and the categories of others that are given."""
     domain = whole.project(listed(of))
     refuse_too_many_cells(domain.size(), f"the probabilities of {one_line(domain.names)}: a table", LARGEST_JOINT)
-    known = _checked_evidence(whole, {} if given is None else given)
-    both = [name for name in domain.names if name in known]
-    if both:
+    if not isinstance(given, Mapping):
+        raise LdpstatsError(
+            f"given = {shortened(given)}", "a mapping from attributes to categories, such as {'cough': 'yes'}"
+        )
+    known = {}
+    for name in whole.project(given).names if given else ():
+        category = known_category(given[name], whole.categories[name])
+        if category is None:
+            raise LdpstatsError(f"the category {shortened(given[name])} of {name!r}", one_line(whole.categories[name]))
+        known[name] = category
+    if both := [name for name in domain.names if name in known]:
         raise LdpstatsError(f"{one_line(both)} both asked about and given", "different attributes")
     return domain, known
 
@@ -308,20 +316,6 @@ def _answered(
             "Let fewer of them be given.",
         )
     return joint / total
-
-
-def _checked_evidence(domain: Domain, given: object) -> dict[str, Category]:
-    if not isinstance(given, Mapping):
-        raise LdpstatsError(
-            f"given = {shortened(given)}", "a mapping from attributes to categories, such as {'cough': 'yes'}"
-        )
-    found = {}
-    for name in domain.project(given).names if given else ():
-        category = known_category(given[name], domain.categories[name])
-        if category is None:
-            raise LdpstatsError(f"the category {shortened(given[name])} of {name!r}", one_line(domain.categories[name]))
-        found[name] = category
-    return found
 
 
 _HARDLY = 0.02

@@ -90,15 +90,13 @@ def checked_constraints(
     """Return constraints that some network can meet; refuse others, with the reason."""
     ordered = _checked_order(domain, order)
     needed, excluded = _checked_edges(domain, required, "required"), _checked_edges(domain, forbidden, "forbidden")
-    both = [edge for edge in needed if edge in excluded]
-    if both:
+    if both := [edge for edge in needed if edge in excluded]:
         raise LdpstatsError(
             f"{_arrows(both)} as required and as forbidden", "edges that are one of the two, or neither"
         )
     refuse_directed_cycles(graph_of(domain, needed), "required edges in a circle")
     constraints = EdgeConstraints(needed, excluded, ordered)
-    backward = [edge for edge in needed if not constraints.allows_direction(*edge)]
-    if backward:
+    if backward := [edge for edge in needed if not constraints.allows_direction(*edge)]:
         raise LdpstatsError(
             f"{_arrows(backward)} as required, against the order {one_line(ordered)}",
             "required edges from earlier attributes to later ones",

@@ -76,9 +76,9 @@ class ChannelNoise(NoiseModel):
         mean = self.mean(frequencies)
         expected = np.where(self.idle, np.inf, np.where(mean == 0, RAREST, mean))
         # counts / mean would do, up to a multiple of ones, but loses digits when n is large
-        return self.pulled((counts - n * mean) / expected, n / expected)
+        return self._pulled((counts - n * mean) / expected, n / expected)
 
-    def pulled(self, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
+    def _pulled(self, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
         """Return score and information of the cells, given counts / mean (up to a constant) and n / mean by output.
 
         Both are up to multiples of ones, which contrasts do not see.
@@ -175,7 +175,7 @@ class TruthOrFake(ChannelNoise):
         """Return the unbiased estimate of the frequencies (RRBA paper, Eq. 4)."""
         return (proportions - (1 - self.truth) * np.asarray(self.fake)) / self.truth
 
-    def pulled(self, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
+    def _pulled(self, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
         """Return score and information of the cells: but for multiples of ones the latter is diagonal."""
         return self.truth * weights, Information(self.truth**2 * precision)
 
@@ -405,6 +405,15 @@ class CohortChannel(ChannelNoise):
         """Difference in an output's probability between values with its symbol and others."""
         return (self.truth - self._lie) / self.cohorts
 
+    @property
+    def slot_noise(self) -> tuple[float, float]:
+        """Probability that a symbol of a cohort is sent by others, and how much larger it is for its own values."""
+        return self._lie, self.truth - self._lie
+
+    def slot_estimates(self, proportions: FloatArray) -> FloatArray:
+        """Return an unbiased estimate of the share of respondents with each symbol of each cohort."""
+        return (proportions - self._lie / self.cohorts) / self._gain
+
     @cached_property
     def _slots(self) -> NDArray[np.int64]:
         """Output of every value's own symbol, shape (cohorts, cells)."""
@@ -450,10 +459,9 @@ class CohortChannel(ChannelNoise):
 
     def debias(self, proportions: FloatArray) -> FloatArray:
         """Return the estimate of the frequencies by least squares, unbiased given the codes."""
-        shares = (proportions - self._lie / self.cohorts) / self._gain
-        return shares @ self._members @ self._inverse_gram
+        return self.slot_estimates(proportions) @ self._members @ self._inverse_gram
 
-    def pulled(self, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
+    def _pulled(self, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
         """Return score and information of the cells."""
         return self._gain * (weights @ self._members), information_of(self._gain**2 * self._pairs(precision))
 

@@ -146,7 +146,7 @@ class HadamardResponse(ChannelNoise):
         """Return the unbiased estimate of the frequencies: each value's coefficient within its block, rescaled."""
         return self._transform(proportions)[..., self._places] / (self.width * self._gain)
 
-    def pulled(self, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
+    def _pulled(self, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
         """Return score and information of the cells."""
         refuse_too_large((self.cells, self.cells), "the information")
         here, pulled, seen = self._places, self._transform(weights), self._transform(precision)
@@ -246,7 +246,7 @@ class HadamardRandomizedResponse(ChannelNoise):
         """Return the unbiased estimate of the frequencies: the inverse transform of the coefficients."""
         return walsh_hadamard(self._signed(proportions, -1))[..., : self.cells] / self._contrast
 
-    def pulled(self, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
+    def _pulled(self, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
         """Return score and information of the cells."""
         refuse_too_large((self.cells, self.cells), "the information")
         gain, values = self._contrast / self.outputs, np.arange(self.cells)

@@ -158,11 +158,8 @@ class PatternChannel(ChannelNoise):
         """Return the multinomial score and its information; idle sets have no gain, so they need no care."""
         mean = self.mean(frequencies)
         inverse = 1 / np.where(mean == 0, RAREST, mean)
-        return self.pulled(counts * inverse - n, n * inverse)
-
-    def pulled(self, weights: FloatArray, precision: FloatArray) -> tuple[FloatArray, Information]:
-        """Return score and information of the cells."""
-        return weights @ self._gains, information_of((precision @ self._pairs)[..., self._places])
+        information = information_of((n * inverse @ self._pairs)[..., self._places])
+        return (counts * inverse - n) @ self._gains, information
 
     def simulate(self, true_counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw the reports of each true value's respondents and add them up."""

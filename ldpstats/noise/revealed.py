@@ -167,6 +167,11 @@ class RevealedBits(NoiseModel):
             of_blocks[..., cohort, :, cohort, :] += moments[..., cohort, :, :]
         return covariance
 
+    @property
+    def slot_noise(self) -> tuple[float, float]:
+        """Probability that an unset bit is sent as set, and how much larger it is for a set one."""
+        return self.flip, self._delta
+
     def slot_estimates(self, proportions: FloatArray) -> FloatArray:
         """Return t: an unbiased estimate, for each slot, of the share of respondents whose value sets it."""
         sent, unset = self._unpaired(proportions)

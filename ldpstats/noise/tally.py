@@ -97,13 +97,12 @@ class Tally(Saveable):
         >>> Tally(response, [25, 25, 25, 25], 100).merged(np.array([0, 1, 1])) is None
         True
         """
-        members = self.noise.members
-        noise = (self.noise if members is None else self.noise.by_value).merged(classes)
+        fine = self.by_value
+        noise = fine.noise.merged(classes)
         if noise is None:
             return None
-        fine = self.counts if members is None else self.counts @ members.astype(np.int64)
-        counts = np.zeros((*fine.shape[:-1], noise.outputs), dtype=np.int64)
-        np.add.at(np.moveaxis(counts, -1, 0), classes, np.moveaxis(fine, -1, 0))
+        counts = np.zeros((*fine.counts.shape[:-1], noise.outputs), dtype=np.int64)
+        np.add.at(np.moveaxis(counts, -1, 0), classes, np.moveaxis(fine.counts, -1, 0))
         return Tally(noise, counts, self.n, self.simulated)
 
     def __add__(self, other: Tally) -> Tally:

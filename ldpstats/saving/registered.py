@@ -33,7 +33,6 @@ _HOMES = {
     "attacks.poisoning": ["Poisoning"],
     "confidence.confidence_sets": ["FiellerQuotient", "IntervalHull", "NoncentralSquare", "PossibleRange"],
     "confidence.inversion": ["Comparison", "PooledReports", "ScoreInversion"],
-    "consistency.calm": ["CalmDesign", "DesignProblem"],
     "consistency.consistency_report": ["ConsistencyReport"],
     "consistency.consistent": ["LimitsOfTheFit"],
     "consistency.junction_tree": ["Beliefs", "JunctionTree"],

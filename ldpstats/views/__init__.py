@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from ldpstats.views.arguments import Attribute, Cover, View, attribute_names, covering, group_size, named_groups
 from ldpstats.views.certificate import ViewsCertificate, certify_views
-from ldpstats.views.exact import every_group
-from ldpstats.views.named import packed
+from ldpstats.views.exact import every_group, packed
 from ldpstats.views.pairs import every_pair
 
 __all__ = ["Attribute", "View", "ViewsCertificate", "certify_views", "views"]

@@ -26,6 +26,8 @@ from ldpstats.views.arguments import (
 if TYPE_CHECKING:
     import pandas as pd
 
+_THING = {"groups": "group", "pairs": "pair"}
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ViewsCertificate(Result):
@@ -108,29 +110,26 @@ class ViewsCertificate(Result):
     def headline(self) -> str:
         """Whether the views are what was asked for, what they cover, and how many are necessary."""
         least = f"at least {_many(self.lower_bound, 'view')} {'is' if self.lower_bound == 1 else 'are'} necessary"
-        return f"{self._verdict}: {self._counted} cover {self._covered}, and {least}"
+        counted, covered = self._counted
+        return f"{'HOLDS' if self.holds else 'DOES NOT HOLD'}: {counted} cover {covered}, and {least}"
 
     @property
-    def _verdict(self) -> str:
-        return "HOLDS" if self.holds else "DOES NOT HOLD"
-
-    @property
-    def _counted(self) -> str:
-        return f"{_many(self.views, 'view')} of {_many(len(self.attributes), 'attribute')}"
-
-    @property
-    def _covered(self) -> str:
-        return f"{len(self.covered):,} of {_many(len(self.covered) + len(self.missing), _thing(self.cover))}"
+    def _counted(self) -> tuple[str, str]:
+        asked = _many(len(self.covered) + len(self.missing), _THING[self.cover])
+        counted = f"{_many(self.views, 'view')} of {_many(len(self.attributes), 'attribute')}"
+        return counted, f"{len(self.covered):,} of {asked}"
 
     def summary(self) -> Summary:
         """Return what was counted, as a table that can be read aloud, and what is wrong."""
+        counted, covered = self._counted
         facts = {
-            "Views": self._counted,
-            "Covered": self._covered,
+            "Views": counted,
+            "Covered": covered,
             "In a view": f"{'no' if self.disjoint else 'some'} attribute stands twice",
             "Necessary": f"{_many(self.lower_bound, 'view')}{', so there are no fewer' if self.least else ''}",
         }
-        return summary_of_facts(f"Certificate of views: {self._verdict}", facts, self.failures)
+        verdict = "HOLDS" if self.holds else "DOES NOT HOLD"
+        return summary_of_facts(f"Certificate of views: {verdict}", facts, self.failures)
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per view and group; views are numbered from 1."""
@@ -181,17 +180,35 @@ def certify_views(
     size = group_size(k, len(names), wanted) if named is None else k
     held = _as_views(found)
     places = {name: place for place, name in enumerate(names)}
-    asked = _asked(places, size, wanted, named)
-    times = Counter(_things(held, places, wanted))
+    in_order = [[_in_order(group, places) for group in view] for view in held]
+    if named is None:
+        asked = [*combinations(names, 2 if wanted == "pairs" else size)]
+    else:
+        asked = [tuple(sorted(group, key=places.__getitem__)) for group in named]
+    if wanted == "pairs":
+        times = Counter(pair for group in chain(*in_order) for pair in combinations(group, 2))
+    else:
+        whole = zip(chain(*held), chain(*in_order), strict=True)
+        times = Counter(known for group, known in whole if len(known) == len(group))
     covered = {thing: times[thing] for thing in asked if thing in times}
     missing = tuple(thing for thing in asked if thing not in times)
-    twice = list(_standing_twice(held))
-    failures = [
-        *_strange_views(held, places),
-        *twice[:1],
-        *list(_strange_groups(held, places, size, wanted, None if named is None else set(asked)))[:1],
-        *_miscounted(covered, missing, wanted),
+    twice = [
+        f"View {number} holds {name!r} {often} times."
+        for number, view in enumerate(held, 1)
+        for name, often in Counter(chain(*view)).items()
+        if often > 1
     ]
+    failures = [*_strange_views(held, places), *twice[:1]]
+    if named is None:
+        failures += _of_other_sizes(held, size, wanted)
+    else:
+        failures += _not_asked_for(held, in_order, set(asked))
+    if missing:
+        failures.append(f"Not covered: {_many(len(missing), _THING[wanted])}, the first {missing[0]!r}.")
+    repeated = [group for group, often in covered.items() if often > 1 and wanted == "groups"]
+    if repeated:
+        more = f"{_many(len(repeated), 'group')}, the first {repeated[0]!r}, {covered[repeated[0]]} times."
+        failures.append(f"More than once: {more}")
     least = _lower_bound(len(names), size, wanted, named)
     return ViewsCertificate(
         held, tuple(names), size, wanted, named, covered, missing, not twice, least, tuple(failures)
@@ -201,12 +218,10 @@ def certify_views(
 def _as_views(found: object) -> tuple[tuple[Group, ...], ...]:
     if not _is_list(found):
         raise LdpstatsError(f"views {shortened(found)}", "a list of views, each a list of groups")
-    held = []
     for number, view in enumerate(found, 1):
         if not _is_list(view) or not all(_is_list(group) and all(map(is_name, group)) for group in view):
             raise LdpstatsError(f"view {number}: {shortened(view)}", "a list of groups, each a tuple of names")
-        held.append(tuple(tuple(group) for group in view))
-    return tuple(held)
+    return tuple(tuple(map(tuple, view)) for view in found)
 
 
 def _is_list(value: object) -> TypeGuard[list[Any] | tuple[Any, ...]]:
@@ -214,24 +229,8 @@ def _is_list(value: object) -> TypeGuard[list[Any] | tuple[Any, ...]]:
 
 
 def _in_order(group: Iterable[Attribute], places: Mapping[Attribute, int]) -> Group:
-    return tuple(sorted(group, key=places.__getitem__))
-
-
-def _asked(places: Mapping[Attribute, int], k: int, cover: Cover, named: tuple[Group, ...] | None) -> list[Group]:
-    """Return every group, or pair, that is to be covered, its attributes in order."""
-    if named is not None:
-        return [_in_order(group, places) for group in named]
-    return [*combinations(places, 2 if cover == "pairs" else k)]
-
-
-def _things(held: Iterable[Iterable[Group]], places: Mapping[Attribute, int], cover: Cover) -> Iterator[Group]:
-    """Yield every group in the views, or every pair, with its attributes in order."""
-    for group in chain.from_iterable(held):
-        known = _in_order((name for name in group if name in places), places)
-        if cover == "pairs":
-            yield from combinations(known, 2)
-        elif len(known) == len(group):
-            yield known
+    """Return those of a group that are attributes, in their order."""
+    return tuple(sorted((name for name in group if name in places), key=places.__getitem__))
 
 
 def _strange_views(held: Sequence[Sequence[Group]], places: Mapping[Attribute, int]) -> Iterator[str]:
@@ -243,35 +242,27 @@ def _strange_views(held: Sequence[Sequence[Group]], places: Mapping[Attribute, i
     yield from [f"View {number} holds {name!r}, which is none of the attributes." for number, name in foreign[:1]]
 
 
-def _standing_twice(held: Iterable[Iterable[Group]]) -> Iterator[str]:
-    for number, view in enumerate(held, 1):
-        for name, times in Counter(chain.from_iterable(view)).items():
-            if times > 1:
-                yield f"View {number} holds {name!r} {times} times."
+def _of_other_sizes(held: Sequence[Sequence[Group]], k: int, cover: Cover) -> list[str]:
+    """Say which group first has another size than was asked for."""
+    least, asked = (1, f"at most {k}") if cover == "pairs" else (k, f"{k}")
+    return [
+        f"View {number} holds the group {group!r} of {len(group)}, not {asked}."
+        for number, view in enumerate(held, 1)
+        for group in view
+        if not least <= len(group) <= k
+    ][:1]
 
 
-def _strange_groups(
-    held: Iterable[Iterable[Group]], places: Mapping[Attribute, int], k: int, cover: Cover, named: set[Group] | None
-) -> Iterator[str]:
-    """Yield failures: groups of another size, or not asked for."""
-    sizes = range(1 if cover == "pairs" else k, k + 1)
-    for number, view in enumerate(held, 1):
-        for group in view:
-            if named is None and len(group) not in sizes:
-                size = f"{len(group)}, not {'at most ' if cover == 'pairs' else ''}{k}"
-                yield f"View {number} holds the group {group!r} of {size}."
-            if named is not None and places.keys() >= {*group} and _in_order(group, places) not in named:
-                yield f"View {number} holds the group {group!r}, which was not asked for."
-
-
-def _miscounted(covered: Mapping[Group, int], missing: Sequence[Group], cover: Cover) -> Iterator[str]:
-    """Yield failures: groups or pairs that are not covered, and groups that are covered more than once."""
-    if missing:
-        yield f"Not covered: {_many(len(missing), _thing(cover))}, the first {missing[0]!r}."
-    repeated = [(group, times) for group, times in covered.items() if times > 1]
-    if repeated and cover == "groups":
-        group, times = repeated[0]
-        yield f"More than once: {_many(len(repeated), 'group')}, the first {group!r}, {times} times."
+def _not_asked_for(
+    held: Sequence[Sequence[Group]], in_order: Sequence[Sequence[Group]], asked: set[Group]
+) -> list[str]:
+    """Say which group of known attributes was first not asked for by name."""
+    return [
+        f"View {number} holds the group {group!r}, which was not asked for."
+        for number, (view, ordered) in enumerate(zip(held, in_order, strict=True), 1)
+        for group, known in zip(view, ordered, strict=True)
+        if len(known) == len(group) and known not in asked
+    ][:1]
 
 
 def _lower_bound(d: int, k: int, cover: Cover, named: tuple[Group, ...] | None) -> int:
@@ -279,17 +270,9 @@ def _lower_bound(d: int, k: int, cover: Cover, named: tuple[Group, ...] | None) 
         return max(Counter(chain.from_iterable(named)).values())
     full, rest = divmod(d, k)
     if cover == "groups":
-        return _up(comb(d, k), full)
+        return -(-comb(d, k) // full)
     # an attribute meets at most k - 1 others in a view, and a view holds only so many pairs
-    return max(_up(d - 1, k - 1), _up(comb(d, 2), full * comb(k, 2) + comb(rest, 2)))
-
-
-def _up(count: int, each: int) -> int:
-    return -(-count // each)
-
-
-def _thing(cover: Cover) -> str:
-    return "pair" if cover == "pairs" else "group"
+    return max(-(-(d - 1) // (k - 1)), -(-comb(d, 2) // (full * comb(k, 2) + comb(rest, 2))))
 
 
 def _many(count: int, thing: str) -> str:

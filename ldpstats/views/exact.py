@@ -1,14 +1,16 @@
-"""Views that hold every group of k attributes exactly once: the circle method for pairs, flows for larger groups."""
+"""Views that hold every group once: all pairs by the circle method, larger groups by flows, named ones by colours."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from itertools import combinations
+from itertools import chain, combinations
 from math import comb
 
 import numpy as np
 
 from ldpstats.numbers.arrays import BoolArray, IntArray
+from ldpstats.views.arguments import Attribute, Group, View
 
 
 def every_group(d: int, k: int) -> Iterable[Iterable[Sequence[int]]]:
@@ -84,3 +86,35 @@ def _joined(view: IntArray, kind: IntArray, joining: IntArray, forced: BoolArray
     places, at = np.unique(view * kinds + kind, return_index=True)
     chosen: IntArray = at[np.searchsorted(places, paths.row[used].astype(np.int64) * kinds + paths.col[used] - views)]
     return chosen
+
+
+def packed(groups: Sequence[Group]) -> list[View]:
+    """Return few views of disjoint groups in which every given group stands once; the fewest for all of one size."""
+    members = list(dict.fromkeys(chain.from_iterable(groups)))
+    size = len(groups[0])
+    if all(len(group) == size for group in groups) and len(groups) == comb(len(members), size):
+        given = {frozenset(group): group for group in groups}
+        made = every_group(len(members), size)
+        return [[given[frozenset(members[place] for place in group)] for group in view] for view in made]
+    return _coloured(groups)
+
+
+def _coloured(groups: Sequence[Group]) -> list[View]:
+    """Colour groups that share attributes differently, greedily and in several orders; return the best as views."""
+    from networkx import Graph, greedy_color
+
+    holders: dict[Attribute, list[int]] = defaultdict(list)
+    for place, group in enumerate(groups):
+        for name in group:
+            holders[name].append(place)
+    conflicts: Graph[int] = Graph()
+    conflicts.add_nodes_from(range(len(groups)))
+    for sharing in holders.values():
+        conflicts.add_edges_from(combinations(sharing, 2))
+    ways = ("DSATUR", "smallest_last", "largest_first", "connected_sequential_bfs")
+    colourings = [greedy_color(conflicts, way) for way in ways]
+    best = min(colourings, key=lambda colours: max(colours.values()))
+    made: dict[int, View] = defaultdict(list)
+    for place, group in enumerate(groups):
+        made[best[place]].append(group)
+    return list(made.values())

@@ -100,7 +100,7 @@ def test_wide_files_are_read_in_time_that_grows_with_their_columns() -> None:
 
 
 def test_files_of_nothing_and_of_quotes_alone_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ldpstats.answers.csv_rows.ROWS_OF_A_SHEET", 1 << 13)
+    monkeypatch.setattr("ldpstats.answers.answer_file.ROWS_OF_A_SHEET", 1 << 13)
     assert len(read("a,b\n1,2\n" + "\n" * 8000 + "2,1\n")) == 2
     for text, said in (("a,b\n1,2\n" + "\n" * 9000, "8,192 empty lines"), ('sep="\na"b\n1"2\n', "quotation marks")):
         with pytest.raises(LdpstatsError, match=said):
@@ -110,7 +110,7 @@ def test_files_of_nothing_and_of_quotes_alone_are_refused(monkeypatch: pytest.Mo
 def test_answers_that_repeat_are_read_from_a_pack_of_as_many_rows_as_a_sheet_has(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("ldpstats.answers.encodings.ROWS_OF_A_SHEET", 1 << 13)
+    monkeypatch.setattr("ldpstats.answers.csv_text.ROWS_OF_A_SHEET", 1 << 13)
     assert len(read(gzip.compress(b"a,b\n" + b"F,yes\nM,no\n" * 4000, mtime=0))) == 8000
     with pytest.raises(LdpstatsError, match="stands for more than 200"):
         read(gzip.compress(b"a,b\n" + b"F,yes\nM,no\n" * 500_000, mtime=0))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from ldpstats.answers.classes import class_labels, classes_of, quantile_limits
+from ldpstats.answers.preparation import class_labels, classes_of, quantile_limits
 
 NUMBERS = st.floats(-1e12, 1e12, allow_nan=False)
 

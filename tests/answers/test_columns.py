@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
-from support.comparisons import assert_tells, typed
+from support.comparisons import assert_tells, refused, typed
 
 from ldpstats.answers.columns import known_category
 from ldpstats.answers.domain import Domain
@@ -110,9 +110,8 @@ INDICES = [
 @pytest.mark.parametrize(("index", "row"), INDICES)
 def test_unknown_category_names_column_value_and_row(travel: Domain, index: object, row: str) -> None:
     frame = pd.DataFrame({"sex": list("FFM"), "travel": ["car", "bus", "boat"], "age": [1, 1, 1]}, index=index)
-    with pytest.raises(DomainError) as error:
+    with refused(DomainError, "column 'travel'", "'bus'", row, "2 in all", "'car', 'train', 'other'"):
         travel.encode(frame)
-    assert_tells(error, "column 'travel'", "'bus'", row, "2 in all", "'car', 'train', 'other'")
 
 
 @pytest.mark.parametrize(("index", "row"), INDICES)
@@ -122,17 +121,15 @@ def test_missing_value_names_column_value_and_row(index: object, row: str, missi
     if index is not None:
         frame.index = pd.Index(index)
     for read in (Domain({"a": ["x", "y"]}).encode, Domain.from_frame):
-        with pytest.raises(DomainError) as error:
+        with refused(DomainError, "column 'a'", f"missing value {missing!r}", row, "2 in all", "'no answer'"):
             read(frame)
-        assert_tells(error, "column 'a'", f"missing value {missing!r}", row, "2 in all", "'no answer'")
 
 
 @pytest.mark.parametrize("dtype", ["str", "string", "category", "float64", "Int64", "boolean", "datetime64[ns]"])
 def test_every_dtype_of_missing_value_is_refused(dtype: str) -> None:
     frame = pd.DataFrame({"a": pd.Series([None, None], dtype=dtype)}, index=["p", "q"])
-    with pytest.raises(DomainError) as error:
+    with refused(DomainError, "column 'a'", "missing value", "row 'p'", "2 in all"):
         Domain.from_frame(frame)
-    assert_tells(error, "column 'a'", "missing value", "row 'p'", "2 in all")
 
 
 @pytest.mark.parametrize(
@@ -155,12 +152,10 @@ def test_number_and_its_text_are_told_apart(known: list[object], came: list[obje
 @pytest.mark.parametrize("value", [["M"], {"M": 1}, {"M"}, np.array([1, 2]), ("M", ["F"]), ("M", "F"), b"M"])
 def test_value_that_is_no_category_names_column_value_and_row(value: object) -> None:
     frame = pd.DataFrame({"sex": pd.Series(["F", value, "X"], index=ROWS, dtype=object)})
-    with pytest.raises(DomainError) as error:
+    with refused(DomainError, "column 'sex'", repr(value), "row 'second'", "2 in all", "'F', 'M'"):
         Domain({"sex": ["F", "M"]}).encode(frame)
-    assert_tells(error, "column 'sex'", repr(value), "row 'second'", "2 in all", "'F', 'M'")
-    with pytest.raises(DomainError) as error:
+    with refused(DomainError, "column 'sex'", repr(value), "row 'second'", "strings"):
         Domain.from_frame(frame)
-    assert_tells(error, "column 'sex'", repr(value), "row 'second'", "strings")
 
 
 @pytest.mark.parametrize("kind", [list, tuple, set, np.array])
@@ -169,19 +164,10 @@ def test_several_answers_in_a_cell_are_several_questions_as_the_error_says(kind:
     frame = pd.DataFrame({"media": pd.Series(cells, dtype=object)})
     advice = "pandas.get_dummies(frame['media'].explode(), prefix='media').groupby(level=0).max()"
     for read in (Domain.from_frame, Domain({"media": ["tv", "radio"]}).encode):
-        with pytest.raises(DomainError) as error:
+        with refused(DomainError, "several questions", advice):
             read(frame)
-        assert_tells(error, "several questions", advice)
     options = pd.get_dummies(frame["media"].explode(), prefix="media").groupby(level=0).max()
     assert Domain.from_frame(options).encode(options).tolist() == [[1, 1], [0, 1], [0, 0]]
-
-
-def test_column_of_pairs_is_refused() -> None:
-    frame = pd.DataFrame({"a": [(1, 2), (3, 4)]}, index=["p", "q"])
-    for read in (Domain({"a": [1, 2]}).encode, Domain.from_frame):
-        with pytest.raises(DomainError) as error:
-            read(frame)
-        assert_tells(error, "column 'a'", "(1, 2)", "row 'p'")
 
 
 @pytest.mark.parametrize(
@@ -198,18 +184,17 @@ def test_column_of_pairs_is_refused() -> None:
 )
 def test_column_of_other_types_is_refused(values: object) -> None:
     frame = pd.DataFrame({"when": values}, index=["p", "q"])
-    with pytest.raises(DomainError) as error:
+    with refused(
+        DomainError, "column 'when'", repr(frame["when"].tolist()[0]), "row 'p'", "strings", "Convert the column"
+    ):
         Domain.from_frame(frame)
-    assert_tells(error, "column 'when'", repr(frame["when"].tolist()[0]), "row 'p'", "strings", "Convert the column")
-    with pytest.raises(DomainError) as error:
+    with refused(DomainError, "column 'when'", repr(frame["when"].tolist()[0]), "row 'p'", "'then', 'now'"):
         Domain({"when": ["then", "now"]}).encode(frame)
-    assert_tells(error, "column 'when'", repr(frame["when"].tolist()[0]), "row 'p'", "'then', 'now'")
 
 
 def test_column_of_measurements_is_refused() -> None:
-    with pytest.raises(DomainError) as error:
+    with refused(DomainError, "column 'income'", "30 different fractional numbers", "pandas.cut"):
         Domain.from_frame(pd.DataFrame({"income": np.linspace(0, 1, 30)}))
-    assert_tells(error, "column 'income'", "30 different fractional numbers", "pandas.cut")
 
 
 @pytest.mark.parametrize("turned", [lambda column: column, lambda column: column.astype(object), pd.Series.sort_values])
@@ -288,73 +273,48 @@ def test_codes_for_missing_answers_are_warned_of_and_kept(values: list[Any], cod
 
 
 def test_column_of_texts_and_numbers_names_both_rows() -> None:
-    with pytest.raises(DomainError) as error:
+    with refused(DomainError, "column 'a'", "1 in row 'first'", "'x' in row 'third'"):
         Domain.from_frame(pd.DataFrame({"a": [1, 2, "x"]}, index=ROWS))
-    assert_tells(error, "column 'a'", "1 in row 'first'", "'x' in row 'third'")
-
-
-@pytest.mark.parametrize("values", [["x", "x"], pd.Categorical(["x"], categories=["x"])])
-def test_one_valued_column_is_refused(values: object) -> None:
-    with pytest.raises(DomainError) as error:
-        Domain.from_frame(pd.DataFrame({"a": values}))
-    assert_tells(error, "'a'", "'x'", "at least two categories")
-
-
-@pytest.mark.parametrize("frame", [{"sex": ["F"]}, [1, 2], None, pd.Series(["F"], name="sex"), np.eye(2), "sex"])
-def test_data_that_are_no_frame_are_refused(travel: Domain, frame: object) -> None:
-    for read in (travel.encode, Domain.from_frame, lambda data: Domain.from_frame(data, columns=["sex"])):
-        with pytest.raises(DomainError) as error:
-            read(frame)
-        assert_tells(error, f"data of type {type(frame).__name__}", "DataFrame")
 
 
 def test_empty_frames_are_refused(travel: Domain) -> None:
     for frame, columns in ((pd.DataFrame(), None), (pd.DataFrame({"a": [1, 2]}), [])):
-        with pytest.raises(DomainError) as error:
+        with refused(DomainError, "columns", "at least one column"):
             Domain.from_frame(frame, columns)
-        assert_tells(error, "columns", "at least one column")
-    with pytest.raises(DomainError) as error:
+    with refused(DomainError, "'a'", "at least two categories"):
         Domain.from_frame(pd.DataFrame({"a": []}))
-    assert_tells(error, "'a'", "at least two categories")
-    with pytest.raises(DomainError) as error:
+    with refused(DomainError, "no column 'sex'", "the frame has nothing"):
         travel.encode(pd.DataFrame())
-    assert_tells(error, "no column 'sex'", "the frame has nothing")
 
 
 def test_absent_column_is_refused(travel: Domain, answers: pd.DataFrame) -> None:
-    with pytest.raises(DomainError) as error:
+    with refused(DomainError, "no column 'travel'", "'sex', 'Travel', 'age'"):
         travel.encode(answers.rename(columns={"travel": "Travel"}))
-    assert_tells(error, "no column 'travel'", "'sex', 'Travel', 'age'")
 
 
 def test_repeated_columns_are_refused(travel: Domain, answers: pd.DataFrame) -> None:
     twice = pd.concat([answers, answers[["travel"]]], axis=1)
     for read in (travel.encode, Domain.from_frame, lambda frame: Domain.from_frame(frame, columns=["travel"])):
-        with pytest.raises(DomainError) as error:
+        with refused(DomainError, "'travel'"):
             read(twice)
-        assert_tells(error, "'travel'")
-    with pytest.raises(DomainError) as error:
+    with refused(DomainError, "'sex', 'sex'", "once"):
         Domain.from_frame(answers, columns=["sex", "sex"])
-    assert_tells(error, "'sex', 'sex'", "once")
     assert travel.project(["age", "sex"]).encode(twice).shape == (3, 2)
 
 
 @pytest.mark.parametrize("columns", [[0, 1], pd.MultiIndex.from_tuples([("a", "x"), ("a", "y")])])
 def test_columns_not_named_by_text_are_refused(columns: object) -> None:
     frame = pd.DataFrame([[1, 2], [2, 1]], columns=columns)
-    with pytest.raises(DomainError) as error:
+    with refused(DomainError, repr(frame.columns.tolist()[0]), "string"):
         Domain.from_frame(frame)
-    assert_tells(error, repr(frame.columns.tolist()[0]), "string")
-    with pytest.raises(DomainError) as error:
+    with refused(DomainError, "column 'a'"):
         Domain({"a": [1, 2]}).encode(frame)
-    assert_tells(error, "column 'a'")
 
 
 @pytest.mark.parametrize("columns", [3, ["absent"], [["sex"]], [None]])
 def test_columns_that_cannot_be_asked_for_are_refused(answers: pd.DataFrame, columns: object) -> None:
-    with pytest.raises(DomainError) as error:
+    with refused(DomainError, repr(columns[0] if isinstance(columns, list) else columns)):
         Domain.from_frame(answers, columns=columns)
-    assert_tells(error, repr(columns[0] if isinstance(columns, list) else columns))
 
 
 AGES = pd.Series([18, 25, 40, 67, 30, 52])

@@ -9,12 +9,13 @@ import json
 import math
 import pickle
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
-from support.comparisons import assert_tells, typed
+from support.comparisons import assert_tells, refused, typed
 
 from ldpstats.answers.domain import Domain
 from ldpstats.errors import DomainError, LdpstatsError, one_line
@@ -158,10 +159,9 @@ def test_sizes_shapes_and_projections(travel: Domain) -> None:
 def test_size_of_a_huge_product_is_exact() -> None:
     domain = Domain({f"a{i}": [0, 1] for i in range(100)})
     assert domain.size() == 2**100
-    for refused in (lambda: domain.cells(np.zeros((1, 100), dtype=int), domain.names), domain.index):
-        with pytest.raises(DomainError) as error:
-            refused()
-        assert_tells(error, "100 attributes", str(2**100), "2**63")
+    for asked in (lambda: domain.cells(np.zeros((1, 100), dtype=int), domain.names), domain.index):
+        with refused(DomainError, "100 attributes", str(2**100), "2**63"):
+            asked()
 
 
 @pytest.mark.parametrize("attributes", [["zz"], ["sex", "sex"], [], 3, None, [["sex"]], [np.array([1, 2])]])
@@ -169,9 +169,8 @@ def test_unknown_attributes_are_refused(travel: Domain, attributes: object) -> N
     for ask in (travel.project, travel.size, lambda names: travel.cells([[0, 0, 0]], names)):
         if attributes is None and ask == travel.size:
             continue  # None asks for the size of the whole domain.
-        with pytest.raises(DomainError) as error:
+        with refused(DomainError, "attributes", "'sex', 'travel', 'age'"):
             ask(attributes)
-        assert_tells(error, "attributes", "'sex', 'travel', 'age'")
 
 
 @pytest.mark.parametrize(
@@ -191,9 +190,8 @@ def test_unknown_attributes_are_refused(travel: Domain, attributes: object) -> N
 )
 def test_wrong_codes_are_refused(travel: Domain, codes: object, parts: tuple[str, ...]) -> None:
     for use in (travel.decode, lambda wrong: travel.cells(wrong, travel.names)):
-        with pytest.raises(LdpstatsError) as error:
+        with refused(LdpstatsError, *parts):
             use(codes)
-        assert_tells(error, *parts)
 
 
 def test_exports_keep_the_order_of_the_domain() -> None:
@@ -232,9 +230,8 @@ def test_value_that_cannot_be_a_category_is_refused(value: object) -> None:
     "values", ["xy", b"xy", None, 3, {"x", "y"}, {"x": 1, "y": 2}, np.array(3), pd.DataFrame({"x": [1], "y": [2]})]
 )
 def test_categories_without_an_order_are_refused(values: object) -> None:
-    with pytest.raises(DomainError) as error:
+    with refused(DomainError, "'a'", repr(values), type(values).__name__, "list"):
         Domain({"a": values})
-    assert_tells(error, "'a'", repr(values), type(values).__name__, "list")
 
 
 @pytest.mark.parametrize(
@@ -260,30 +257,26 @@ def test_numpy_scalars_become_plain_categories() -> None:
     ],
 )
 def test_repeated_categories_are_refused(values: list[object], twice: str) -> None:
-    with pytest.raises(DomainError) as error:
+    with refused(DomainError, "'a'", twice, "True equals 1"):
         Domain({"a": values})
-    assert_tells(error, "'a'", twice, "True equals 1")
 
 
-@pytest.mark.parametrize("values", [[], ["only"]])
-def test_attribute_that_cannot_vary_is_refused(values: list[str]) -> None:
-    with pytest.raises(DomainError) as error:
+@pytest.mark.parametrize("values", [[], ["only"], pd.Categorical(["only"], categories=["only"])])
+def test_attribute_that_cannot_vary_is_refused(values: Any) -> None:
+    with refused(DomainError, "'a'", one_line(list(values)), "at least two"):
         Domain({"sex": ["F", "M"], "a": values})
-    assert_tells(error, "'a'", one_line(values), "at least two")
 
 
 @pytest.mark.parametrize("name", [1, "", None, ("a", "b"), "\udfff"])
 def test_attribute_without_a_proper_name_is_refused(name: object) -> None:
-    with pytest.raises(DomainError) as error:
+    with refused(DomainError, repr(name), "non-empty string"):
         Domain({name: ["x", "y"]})
-    assert_tells(error, repr(name), "non-empty string")
 
 
 @pytest.mark.parametrize("categories", [None, {}, [("a", ["x", "y"])], "a", 3, pd.DataFrame({"a": ["x", "y"]})])
 def test_domain_from_something_else_is_refused(categories: object) -> None:
-    with pytest.raises(DomainError) as error:
+    with refused(DomainError, type(categories).__name__, "mapping", "from_frame"):
         Domain(categories)
-    assert_tells(error, type(categories).__name__, "mapping", "from_frame")
 
 
 # JSON
@@ -320,9 +313,8 @@ def test_domain_from_something_else_is_refused(categories: object) -> None:
     ],
 )
 def test_wrong_json_is_refused(text: str, parts: tuple[str, ...]) -> None:
-    with pytest.raises(DomainError) as error:
+    with refused(DomainError, *parts):
         Domain.from_json(text)
-    assert_tells(error, *parts)
 
 
 # Errors and their words

@@ -11,7 +11,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from support.comparisons import assert_tells
+from support.comparisons import refused
 
 import ldpstats as ldp
 from ldpstats.answers.frames import checked_frame, known_frame
@@ -63,32 +63,26 @@ def test_missing_values_stay_missing_and_whole_numbers_whole(made: Any) -> None:
     assert domain.encode(made(holes), marked=True).tolist() == expected.tolist()
     for name in domain.names:
         for read in (domain.project([name]).encode, lambda frame, name=name: ldp.Domain.from_frame(frame, [name])):
-            with pytest.raises(DomainError) as error:
+            with refused(DomainError, f"column '{name}' has the missing value", "in row 1 (1 in all)"):
                 read(made(holes))
-            assert_tells(error, f"column '{name}' has the missing value", "in row 1 (1 in all)")
 
 
 def test_errors_name_column_value_and_row(made: Any) -> None:
     frame = made(PEOPLE[["text", "whole"]])
-    with pytest.raises(DomainError) as error:
+    with refused(DomainError, "column 'text'", "'ä' in row 2", "'a', 'b'"):
         ldp.Domain({"text": ["a", "b"]}).encode(frame)
-    assert_tells(error, "column 'text'", "'ä' in row 2", "'a', 'b'")
-    with pytest.raises(DomainError) as error:
+    with refused(DomainError, f"{2**60 + 1} in row 0", "convert it"):
         ldp.Domain({"whole": ["7", str(2**60 + 1)]}).encode(frame)
-    assert_tells(error, f"{2**60 + 1} in row 0", "convert it")
-    with pytest.raises(DomainError) as error:
+    with refused(DomainError, "no column 'absent'", "'text', 'whole'"):
         ldp.Domain({"absent": ["a", "b"]}).encode(frame)
-    assert_tells(error, "no column 'absent'", "'text', 'whole'")
 
 
 def test_dates_measurements_and_lists_are_refused(made: Any) -> None:
     for values in ([dt.date(2020, 1, 1), dt.date(2021, 1, 1)], [["a"], ["b"]], [{"a": 1}, {"a": 2}]):
-        with pytest.raises(DomainError) as error:
+        with refused(DomainError, "column 'a'", "in row 0", "plain strings, finite numbers or booleans"):
             ldp.Domain.from_frame(made(pd.DataFrame({"a": values})))
-        assert_tells(error, "column 'a'", "in row 0", "plain strings, finite numbers or booleans")
-    with pytest.raises(DomainError) as error:
+    with refused(DomainError, "30 different fractional numbers", "pandas.cut"):
         ldp.Domain.from_frame(made(pd.DataFrame({"a": np.arange(30) / 7})))
-    assert_tells(error, "30 different fractional numbers", "pandas.cut")
 
 
 @pytest.mark.parametrize("protocol", ["sampled", "rrba", "curator"])
@@ -212,9 +206,8 @@ def test_errors_name_values_of_views_too() -> None:
 def test_lazy_frames_are_refused_until_they_are_collected() -> None:
     lazy = pl.DataFrame({"a": ["x", "y"]}).lazy()
     for read in (ldp.Domain.from_frame, ldp.Domain({"a": ["x", "y"]}).encode):
-        with pytest.raises(DomainError) as error:
+        with refused(DomainError, "LazyFrame", "not been computed", ".collect()"):
             read(lazy)
-        assert_tells(error, "LazyFrame", "not been computed", ".collect()")
 
 
 def test_repeated_columns_are_refused_as_those_of_pandas() -> None:
@@ -240,8 +233,9 @@ def test_nobody_is_a_frame_too(kind: Any) -> None:
 @pytest.mark.parametrize("data", [pl.Series([1, 2]), pa.array([1, 2]), 5, None, object(), np.eye(2), [1], "a", {}])
 def test_what_is_no_frame_is_none(data: Any) -> None:
     assert known_frame(data) is None
-    with pytest.raises(DomainError, match=f"data of type {type(data).__name__}"):
-        checked_frame(data)
+    for read in (checked_frame, ldp.Domain.from_frame, ldp.Domain({"a": ["x", "y"]}).encode):
+        with refused(DomainError, f"data of type {type(data).__name__}", "DataFrame"):
+            read(data)
 
 
 def test_joint_counts_may_come_as_a_series_of_polars() -> None:
@@ -258,6 +252,5 @@ def test_without_pyarrow_the_error_says_what_to_install(monkeypatch: pytest.Monk
         return real(name, *rest)
 
     monkeypatch.setattr(builtins, "__import__", refusing)
-    with pytest.raises(LdpstatsError) as error:
+    with refused(LdpstatsError, "without the package pyarrow", "pip install 'ldpstats[scale]'"):
         checked_frame(pl.DataFrame({"a": [1]}))
-    assert_tells(error, "without the package pyarrow", "pip install 'ldpstats[scale]'")

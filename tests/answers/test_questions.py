@@ -10,7 +10,7 @@ from dataclasses import FrozenInstanceError
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from support.comparisons import assert_tells
+from support.comparisons import refused
 
 from ldpstats.answers.domain import Domain
 from ldpstats.answers.questions import Question
@@ -121,16 +121,6 @@ def test_answer_frequencies_equal_brute_force(
     np.testing.assert_array_equal(totals, brute)
 
 
-@settings(max_examples=40, deadline=None)
-@given(questions())
-def test_answer_frequencies_are_the_counts_of_the_answers(pair: tuple[Domain, Question]) -> None:
-    domain, question = pair
-    records = every_record(domain)
-    cells = np.bincount(domain.cells(records, question.attributes), minlength=question.cells)
-    answers = np.bincount(question.answer(domain, records), minlength=question.answers)
-    np.testing.assert_array_equal(question.answer_frequencies(cells), answers)
-
-
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8, bool])
 def test_totals_of_small_integers_do_not_wrap_around(question: Question, dtype: type) -> None:
     cells = np.full(6, 100 if dtype is not bool else 1, dtype=dtype)
@@ -185,16 +175,14 @@ def test_no_records_give_no_answers(domain: Domain, question: Question) -> None:
 
 @pytest.mark.parametrize("attributes", [["zz"], [], ["a", "a"], None, 3, [["a"]]])
 def test_question_about_unknown_attributes_is_refused(domain: Domain, attributes: object) -> None:
-    with pytest.raises(DomainError) as error:
+    with refused(DomainError, "attributes", "'a', 'b', 'c'"):
         Question.of(domain, attributes)
-    assert_tells(error, "attributes", "'a', 'b', 'c'")
 
 
 def test_question_with_too_many_cells_is_refused() -> None:
     domain = Domain({f"a{i}": [0, 1] for i in range(100)})
-    with pytest.raises(LdpstatsError) as error:
+    with refused(LdpstatsError, "100 attributes", str(2**100), "fewer attributes"):
         Question.of(domain, domain.names)
-    assert_tells(error, "100 attributes", str(2**100), "fewer attributes")
 
 
 @pytest.mark.parametrize(
@@ -227,9 +215,8 @@ def test_question_with_too_many_cells_is_refused() -> None:
 def test_question_that_does_not_fit_together_is_refused(
     attributes: object, shape: object, classes: object, part: str
 ) -> None:
-    with pytest.raises(LdpstatsError) as error:
+    with refused(LdpstatsError, part):
         Question(attributes, shape, classes)
-    assert_tells(error, part)
 
 
 @pytest.mark.parametrize(
@@ -251,25 +238,21 @@ def test_question_that_does_not_fit_together_is_refused(
     ],
 )
 def test_wrong_coarsening_is_refused(question: Question, classes: object, part: str) -> None:
-    with pytest.raises(LdpstatsError) as error:
+    with refused(LdpstatsError, "classes", part):
         question.coarsened(classes)
-    assert_tells(error, "classes", part)
 
 
 @pytest.mark.parametrize("attributes", [("a",), ("a", "a"), ("a", "z"), ("a", "b", "c"), (), None, "ab", ["b", "a"]])
 def test_order_of_other_attributes_is_refused(question: Question, attributes: object) -> None:
-    with pytest.raises(LdpstatsError) as error:
+    with refused(LdpstatsError, repr(attributes), "'a', 'b' in any order"):
         question.reordered(attributes)
-    assert_tells(error, repr(attributes), "'a', 'b' in any order")
 
 
 def test_records_of_another_domain_are_refused(question: Question) -> None:
-    with pytest.raises(LdpstatsError) as error:
+    with refused(LdpstatsError, "'a', 'b'", "(2, 2)", "(2, 3)"):
         question.answer(Domain({"a": [0, 1], "b": [0, 1]}), [[1, 1]])
-    assert_tells(error, "'a', 'b'", "(2, 2)", "(2, 3)")
-    with pytest.raises(DomainError) as error:
+    with refused(DomainError, "'a'"):
         question.answer(Domain({"b": [0, 1, 2]}), [[1]])
-    assert_tells(error, "'a'")
 
 
 @pytest.mark.parametrize(
@@ -277,14 +260,12 @@ def test_records_of_another_domain_are_refused(question: Question) -> None:
     [([[0, 3, 0]], "3 at position 0"), ([[0, -1, 0]], "column 'b'"), ([[0, 1]], "(n, 3)"), ([[0, 0.5, 0]], "float64")],
 )
 def test_records_that_are_no_codes_are_refused(domain: Domain, question: Question, codes: object, part: str) -> None:
-    with pytest.raises(LdpstatsError) as error:
+    with refused(LdpstatsError, part):
         question.answer(domain, codes)
-    assert_tells(error, part)
 
 
 @pytest.mark.parametrize("cells", [np.zeros(5), np.zeros((6, 2)), np.float64(3), [], [[1, 2], [3]]])
 def test_cells_of_another_table_are_refused(question: Question, cells: object) -> None:
     for asked in (question, question.coarsened([0, 1, 0, 1, 0, 1])):
-        with pytest.raises(LdpstatsError) as error:
+        with refused(LdpstatsError, "cells"):
             asked.answer_frequencies(cells)
-        assert_tells(error, "cells")

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import random
-
 import fuzz_readers
-import pytest
 
 from ldpstats.errors import LdpstatsError
 
@@ -31,10 +28,3 @@ def test_the_fuzz_sees_what_is_wrong() -> None:
     assert fuzz_readers.finding(reader, "unknown").startswith("KeyError")
     unstable = fuzz_readers._twice(lambda text: text + "!", str)
     assert "something else" in fuzz_readers.finding(fuzz_readers.Reader([], unstable), "text")
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_damage_follows_from_the_seed(seed: int) -> None:
-    sources = [random.Random(seed) for _ in range(2)]  # noqa: S311  # damage, not secrets
-    texts = [fuzz_readers.damaged('{"a": [1, 2, {"b": "c"}]}', str, source) for source in sources]
-    assert texts[0] == texts[1]

@@ -41,21 +41,29 @@ class OneByOne(AssignedQuestions):
         return [[Asked.about(self.domain, (name,), self.mechanism, self.epsilon)] for name in self.domain.names]
 
 
-class UnitFollowsTheRecord(OneByOne):
-    """Who has the second category of the first attribute is asked for it."""
+class ChangesRows(OneByOne):
+    """Rows are changed before they leave."""
+
+    def changed(self, rows: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
+        raise NotImplementedError
 
     def reports(self, frame: pd.DataFrame, rng: Any = None, *, counts: str | None = None) -> pd.DataFrame:
-        rows = OneByOne.reports(self, frame, rng, counts=counts)
+        return self.changed(OneByOne.reports(self, frame, rng, counts=counts), frame)
+
+
+class UnitFollowsTheRecord(ChangesRows):
+    """Who has the second category of the first attribute is asked for it."""
+
+    def changed(self, rows: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
         if len(rows) == 1 and frame.iloc[0, 0] == self.domain.categories[self.domain.names[0]][1]:
             rows["group"] = self.domain.names[0]
         return rows
 
 
-class NumberTellsTheRecord(OneByOne):
+class NumberTellsTheRecord(ChangesRows):
     """The column that numbers respondents shows what they answered."""
 
-    def reports(self, frame: pd.DataFrame, rng: Any = None, *, counts: str | None = None) -> pd.DataFrame:
-        rows = OneByOne.reports(self, frame, rng, counts=counts)
+    def changed(self, rows: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
         return rows.assign(number=rows["number"] + 1000 * int(frame.iloc[0, 0] == 1))
 
 
@@ -100,11 +108,10 @@ class CountsAnotherRow(OneByOne):
         return [(group, [(place + 1) % 3]) for group, (place,) in OneByOne.formed(self)]
 
 
-class SendsTheTruthToo(OneByOne):
+class SendsTheTruthToo(ChangesRows):
     """The answer comes with a digit that is the truth, which counting takes off."""
 
-    def reports(self, frame: pd.DataFrame, rng: Any = None, *, counts: str | None = None) -> pd.DataFrame:
-        rows = OneByOne.reports(self, frame, rng, counts=counts)
+    def changed(self, rows: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
         return rows.assign(report=[f"{report}{frame.iloc[0, 0]}" for report in rows["report"]])
 
     def tables(self, reports: pd.DataFrame) -> TableSet:
@@ -221,11 +228,11 @@ class FingerprintOfTheDomain(OneByOne):
         return "p0123456789ab"
 
 
-class CallsSeedsSecure(OneByOne):
+class CallsSeedsSecure(ChangesRows):
     """Rows do not say that they come from a seed."""
 
-    def reports(self, frame: pd.DataFrame, rng: Any = None, *, counts: str | None = None) -> pd.DataFrame:
-        return OneByOne.reports(self, frame, rng, counts=counts).assign(simulated=False)
+    def changed(self, rows: pd.DataFrame, _: pd.DataFrame) -> pd.DataFrame:
+        return rows.assign(simulated=False)
 
 
 class AlwaysTheSameSeed(OneByOne):
@@ -286,35 +293,32 @@ class KeepsTheOrderOfMany(KeepsTheOrder):
         return own.reports(self, frame, rng, counts=counts)
 
 
-class IndexTellsTheRecord(OneByOne):
+class IndexTellsTheRecord(ChangesRows):
     """The row labels show the record."""
 
-    def reports(self, frame: pd.DataFrame, rng: Any = None, *, counts: str | None = None) -> pd.DataFrame:
-        rows = OneByOne.reports(self, frame, rng, counts=counts)
+    def changed(self, rows: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
         return rows.set_axis(rows.index + int(frame.iloc[0, 0]))
 
 
-class TypesTellTheRecord(OneByOne):
+class TypesTellTheRecord(ChangesRows):
     """The type of a column shows the record."""
 
-    def reports(self, frame: pd.DataFrame, rng: Any = None, *, counts: str | None = None) -> pd.DataFrame:
-        rows = OneByOne.reports(self, frame, rng, counts=counts)
+    def changed(self, rows: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
         return rows.astype({"number": np.int32 if frame.iloc[0, 0] else np.int64})
 
 
-class CollectionTellsTheRecord(OneByOne):
+class CollectionTellsTheRecord(ChangesRows):
     """The last digit of the collection's name is the record."""
 
-    def reports(self, frame: pd.DataFrame, rng: Any = None, *, counts: str | None = None) -> pd.DataFrame:
-        rows = OneByOne.reports(self, frame, rng, counts=counts)
+    def changed(self, rows: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
         return rows.assign(collection=rows["collection"].str[:-1] + str(frame.iloc[0, 0]))
 
 
-class EveryCollectionTheSame(OneByOne):
+class EveryCollectionTheSame(ChangesRows):
     """All collections have one name, and two cannot be added."""
 
-    def reports(self, frame: pd.DataFrame, rng: Any = None, *, counts: str | None = None) -> pd.DataFrame:
-        return OneByOne.reports(self, frame, rng, counts=counts).assign(collection="c" + "0" * 32)
+    def changed(self, rows: pd.DataFrame, _: pd.DataFrame) -> pd.DataFrame:
+        return rows.assign(collection="c" + "0" * 32)
 
 
 class GeneratorWithoutASeed(OneByOne):
@@ -408,17 +412,17 @@ class AddsBadly(CountsBadlyInChunks):
 FOUND_BY: dict[type[OneByOne], Callable[[Any], None]] = {
     UnitFollowsTheRecord: checks.public_columns_do_not_depend_on_the_record,
     NumberTellsTheRecord: checks.public_columns_do_not_depend_on_the_record,
-    IndexTellsTheRecord: checks.statement_is_that_of_everything_sent,
-    TypesTellTheRecord: checks.statement_is_that_of_everything_sent,
+    IndexTellsTheRecord: checks.statements_are_those_of_what_is_sent,
+    TypesTellTheRecord: checks.statements_are_those_of_what_is_sent,
     CollectionTellsTheRecord: checks.public_columns_do_not_depend_on_the_record,
     KeepsTheOrder: checks.order_of_the_respondents_does_not_show,
     KeepsTheOrderOfMany: checks.order_of_the_respondents_does_not_show,
     StatesAnotherMechanism: checks.mechanisms_are_those_of_the_reports,
-    StatesOneOfTwoAnswers: checks.statement_is_that_of_everything_sent,
+    StatesOneOfTwoAnswers: checks.statements_are_those_of_what_is_sent,
     CountsBadlyInChunks: checks.rows_count_chunk_by_chunk,
     AddsBadly: checks.rows_count_chunk_by_chunk,
-    SendsTheTruthToo: checks.statement_is_that_of_everything_sent,
-    StatesAnotherLevelOfATable: checks.statement_of_a_table_is_that_of_what_it_counts,
+    SendsTheTruthToo: checks.statements_are_those_of_what_is_sent,
+    StatesAnotherLevelOfATable: checks.statements_are_those_of_what_is_sent,
     CountsThroughOtherNoise: checks.tables_know_their_noise,
     SimulatesWithReplacement: checks.all_ways_to_collect_have_one_law,
     SimulatesTheFirstUnitFirst: checks.all_ways_to_collect_have_one_law,
@@ -435,7 +439,7 @@ FOUND_BY: dict[type[OneByOne], Callable[[Any], None]] = {
     FingerprintOfTheDomain: checks.protocols_are_saved_and_read,
     CallsSeedsSecure: checks.simulations_say_so_and_are_reproducible,
     EveryCollectionTheSame: checks.simulations_say_so_and_are_reproducible,
-    GeneratorWithoutASeed: checks.statement_is_that_of_everything_sent,
+    GeneratorWithoutASeed: checks.statements_are_those_of_what_is_sent,
     GeneratorForMany: checks.simulations_say_so_and_are_reproducible,
     AlwaysTheSameSeed: checks.simulations_say_so_and_are_reproducible,
     TakesARowForOne: checks.populations_of_all_forms_are_counted,

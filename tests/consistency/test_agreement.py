@@ -80,7 +80,7 @@ def test_no_quantity_held_in_common_follows_from_others_and_none_is_missing(grou
     found = marginals(collected(GROUPS[groups]))
     held = shared_quantities(found)
     for own in held:
-        assert np.linalg.matrix_rank(own.sums) == len(own.sums) == len(own.places)
+        assert np.linalg.matrix_rank(own.matrix) == len(own.matrix) == len(own.places)
     counts = np.bincount(np.concatenate([own.places for own in held]))
     assert counts[0] == len(found)
     assert counts[1:].min() >= 2

@@ -182,39 +182,31 @@ def test_the_update_on_supports_does_not_maximize_the_likelihood_of_the_reports(
     assert np.log(likelihoods @ updated.frequencies).sum() < fitted.log_likelihood - 0.05
 
 
-def literal_update(observed: Array, matrix: Array, iterations: int, tolerance: float, error: str) -> tuple[Array, int]:
+def literal_update(observed: Array, matrix: Array, iterations: int, tolerance: float) -> tuple[Array, int]:
     """Update as Eq. 3 of the paper has it, with the whole matrix."""
     shares, frequencies = observed / observed.sum(), np.full(len(matrix), 1 / len(matrix))
     made = 0
     while made < iterations:
         made += 1
         updated = frequencies * (matrix @ (shares / (frequencies @ matrix)))
-        change = np.abs(updated - frequencies)
-        frequencies = updated
-        size = {
-            "max_abs": change.max(),
-            "mae": change.mean(),
-            "mse": (change**2).mean(),
-            "max_squared": (change**2).max(),
-        }
-        if size[error] < tolerance:
+        change, frequencies = np.abs(updated - frequencies).max(), updated
+        if change < tolerance:
             break
     return frequencies, made
 
 
-@pytest.mark.parametrize("error", ["max_abs", "mae", "mse", "max_squared"])
 @pytest.mark.parametrize("noise", [UNARY, SUBSET, *map(MultinomialNoise, [FAKE, WIDE, NARROW])], ids=str)
-def test_the_update_is_that_of_the_paper(noise: SupportNoise | MultinomialNoise, error: str) -> None:
+def test_the_update_is_that_of_the_paper(noise: SupportNoise | MultinomialNoise) -> None:
     observed = np.array([30.0, 25, 20, 15, 11][: noise.outputs])
     supports = isinstance(noise, SupportNoise)
     matrix = noise.q + noise.delta * np.eye(noise.cells) if supports else noise.channel.matrix()
-    expected, iterations = literal_update(observed, matrix, 10_000, 1e-12, error)
-    updated = iterative_bayesian_update(observed, noise, error=error)
+    expected, iterations = literal_update(observed, matrix, 10_000, 1e-12)
+    updated = iterative_bayesian_update(observed, noise)
     assert np.allclose(updated.frequencies, expected, rtol=0, atol=1e-12)
     assert updated.iterations == iterations
     assert updated.converged == (iterations < 10_000)
-    few, seven = literal_update(observed, matrix, 7, 1e-12, error)
-    stopped = iterative_bayesian_update(observed, noise, 7, error=error)
+    few, seven = literal_update(observed, matrix, 7, 1e-12)
+    stopped = iterative_bayesian_update(observed, noise, 7)
     assert np.allclose(stopped.frequencies, few, rtol=0, atol=1e-14)
     assert (stopped.iterations, stopped.converged) == (seven, False)
 
@@ -262,15 +254,11 @@ def test_what_cannot_be_fitted_is_refused() -> None:
     for matrix in ([[1, 2], [0, 0]], [[1, -1]], [[1, np.nan]], [[np.inf, 1]]):
         with pytest.raises(LdpstatsError, match="zero for every value"):
             mixture_em(matrix)
-    for weights in ([1], [[1, 1]], [1, -1], [1, np.nan]):
+    for weights in ([1, -1], [1, np.nan]):
         with pytest.raises(LdpstatsError, match="weights"):
             mixture_em(np.ones((2, 3)), weights)
     with pytest.raises(NotIdentifiedError, match="no reports"):
         mixture_em(np.ones((2, 3)), [0, 0])
-    with pytest.raises(LdpstatsError, match="likelihoods of shape"):
-        mixture_em([1.0, 2.0])
-    with pytest.raises(LdpstatsError, match="error = 'max'"):
-        iterative_bayesian_update([1, 2, 3, 4, 5], UNARY, error="max")
     for observed in ([1, 2], [0, 0, 0, 0, 0]):
         with pytest.raises(LdpstatsError, match="observed shares"):
             iterative_bayesian_update(observed, UNARY)

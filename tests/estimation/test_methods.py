@@ -181,11 +181,6 @@ def test_norm_cut_keeps_the_largest_until_they_reach_one() -> None:
     assert np.allclose(process("norm-cut", [0.3, 0.1, -0.2]), [0.75, 0.25, 0], rtol=1e-15, atol=0)
 
 
-def test_post_pos_about_single_values_is_base_pos() -> None:
-    frequencies = np.array([[0.9, 0.2, -0.1], [0.9, 0.1, -0.3]])
-    assert np.array_equal(process("post-pos", frequencies), process("base-pos", frequencies))
-
-
 NOISES = [
     UNARY,
     SupportNoise.subset(7, 0.6, 3),

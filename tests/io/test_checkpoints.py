@@ -8,18 +8,19 @@ import random
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import fuzzed_report_files
 import numpy as np
 import pytest
-from fuzzed_report_files import HalfCounted
+from fuzzed_report_files import HalfCounted, interrupted
 from support import killed_count
 from support.report_files import PROTOCOLS, messages, people, with_digest, write_lines
 
 import ldpstats as ldp
-from ldpstats.io import checkpoints, csv_files, parquet_files
+from ldpstats.io import counted_files, csv_files, parquet_files
 from ldpstats.saving.codec import encoded
 from ldpstats.saving.files import sealed
 from ldpstats.tables.respondents import RespondentSet
@@ -90,32 +91,16 @@ def test_a_count_that_is_killed_many_times_goes_on_to_the_same_tables(
     killed_again_and_again(told, tmp_path, kills=10, seed=seed)
 
 
-class Stopped(BaseException):
-    """What ends a count in the middle, without a process of its own."""
-
-
 @pytest.mark.parametrize("chunks", range(1, 10))
 def test_a_count_that_stops_after_any_chunk_goes_on(
     told: dict[str, Any], tmp_path: Path, chunks: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checkpoints, "_SECONDS", 0.0)
     monkeypatch.setattr(csv_files, "_PIECE", 700)
-    wanted, left, written = expected(told, tmp_path), chunks, checkpoints.Checkpoint.write
-
-    def stopping(self: checkpoints.Checkpoint, state: dict[str, Any]) -> None:
-        nonlocal left
-        left -= 1
-        written(self, state)
-        if not left:
-            raise Stopped
-
     options: Any = {name: told[name] for name in ("quarantine", "tokens", "resume")}
-    with monkeypatch.context() as patched:
-        patched.setattr(checkpoints.Checkpoint, "write", stopping)
-        with pytest.raises(Stopped):
-            ldp.tables_of(told["files"], NUMBERS, **options)
-    tables = ldp.tables_of(told["files"], NUMBERS, **options)
-    assert (tables.to_json(), Path(told["quarantine"]).read_text("utf-8")) == wanted
+    count = partial(ldp.tables_of, told["files"], NUMBERS, **options)
+    wanted = expected(told, tmp_path)
+    interrupted(count, chunks)
+    assert (count().to_json(), Path(told["quarantine"]).read_text("utf-8")) == wanted
 
 
 def test_a_count_that_is_over_is_not_counted_again(told: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -258,32 +243,20 @@ def test_collections_of_an_adaptive_protocol_go_on_one_by_one(
     tmp_path: Path, chunks: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(parquet_files, "_ROWS", 64)
-    monkeypatch.setattr(checkpoints, "_SECONDS", 0.0)
     protocol, paths = PROTOCOLS["blocks of views"], [tmp_path / "a.parquet", tmp_path / "b.parquet"]
     for seed, path in enumerate(paths):
         ldp.write_reports(path, protocol, people(70, seed), rng=seed, tokens="token")
-    wanted, left, written = ldp.tables_of(paths, protocol).to_json(), chunks, checkpoints.Checkpoint.write
-
-    def stopping(self: checkpoints.Checkpoint, state: dict[str, Any]) -> None:
-        nonlocal left
-        left -= 1
-        written(self, state)
-        if not left:
-            raise Stopped
-
-    with monkeypatch.context() as patched:
-        patched.setattr(checkpoints.Checkpoint, "write", stopping)
-        with pytest.raises(Stopped):
-            ldp.tables_of(paths, protocol, resume=tmp_path / "checkpoint")
+    count = partial(ldp.tables_of, paths, protocol, resume=tmp_path / "checkpoint")
+    interrupted(count, chunks)
     for _ in range(2):
-        assert ldp.tables_of(paths, protocol, resume=tmp_path / "checkpoint").to_json() == wanted
+        assert count().to_json() == ldp.tables_of(paths, protocol).to_json()
 
 
 def test_rows_of_a_damaged_file_that_were_counted_do_not_count_once_it_is_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The end of a file says the same of it, damaged before or not: the digest shows it when all of it was read."""
-    monkeypatch.setattr(checkpoints, "_SECONDS", 0.0)
+    monkeypatch.setattr(counted_files, "_SECONDS", 0.0)
     monkeypatch.setattr(csv_files, "_PIECE", 700)
     path = tmp_path / "r.csv"
     ldp.write_reports(path, NUMBERS, people(), rng=1)

@@ -50,20 +50,18 @@ def lines_of(path: Path) -> list[str]:
 @pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.parametrize("tokens", [None, "token"])
 @pytest.mark.parametrize("kind", PROTOCOLS)
-def test_a_file_counts_as_its_collection_does(tmp_path: Path, kind: str, tokens: str | None, suffix: str) -> None:
-    path = written(tmp_path, f"r.{suffix}", PROTOCOLS[kind], tokens=tokens)
-    assert ldp.tables_of(path, PROTOCOLS[kind]).to_json() == PROTOCOLS[kind].collect(people(seed=1), rng=1).to_json()
-
-
-@pytest.mark.parametrize("suffix", SUFFIXES)
-@pytest.mark.parametrize("kind", PROTOCOLS)
-def test_small_pieces_count_as_large_ones(
-    tmp_path: Path, kind: str, suffix: str, monkeypatch: pytest.MonkeyPatch
+def test_a_file_counts_as_its_collection_does_also_in_small_pieces(
+    tmp_path: Path, kind: str, tokens: str | None, suffix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    expected = PROTOCOLS[kind].collect(people(seed=1), rng=1).to_json()
+    assert (
+        ldp.tables_of(written(tmp_path, f"r.{suffix}", PROTOCOLS[kind], tokens=tokens), PROTOCOLS[kind]).to_json()
+        == expected
+    )
     monkeypatch.setattr(parquet_files, "_ROWS", 16)
-    path = written(tmp_path, f"r.{suffix}", PROTOCOLS[kind], tokens="token")
+    path = written(tmp_path, f"in pieces.{suffix}", PROTOCOLS[kind], tokens=tokens)
     monkeypatch.setattr(csv_files, "_PIECE", 2000)
-    assert ldp.tables_of(path, PROTOCOLS[kind]).to_json() == PROTOCOLS[kind].collect(people(seed=1), rng=1).to_json()
+    assert ldp.tables_of(path, PROTOCOLS[kind]).to_json() == expected
 
 
 @pytest.mark.parametrize("kind", PROTOCOLS)

@@ -34,6 +34,24 @@ def test_every_damage_is_refused(tmp_path: Path, kind: str) -> None:
             assert repr(str(path)) in str(refused.value)
 
 
+def test_a_program_that_changed_a_file_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "r.csv"
+    ldp.write_reports(path, NUMBERS, people(), rng=1)
+    whole = path.read_bytes()
+    for changed, said in [
+        (b"\xef\xbb\xbf" + whole, "a program changed"),
+        (whole.replace(b"\n", b"\r\n"), "carriage return"),
+        (whole + b"\n", "not as it was written"),
+        (
+            b"".join(line for line in whole.splitlines(keepends=True) if not line.startswith(b"# end")),
+            "without the line",
+        ),
+    ]:
+        path.write_bytes(changed)
+        with pytest.raises(ldp.LdpstatsError, match=said):
+            ldp.tables_of(path, NUMBERS)
+
+
 def test_an_edited_file_is_no_file_with_bad_rows(tmp_path: Path) -> None:
     path = tmp_path / "r.csv"
     ldp.write_reports(path, NUMBERS, people(), rng=1)

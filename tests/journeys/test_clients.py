@@ -10,12 +10,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from fractions import Fraction
 from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from itertools import permutations, product
 from math import inf, prod
 from pathlib import Path
+from queue import Queue
+from threading import Thread
 from types import ModuleType
 from typing import Any
 
@@ -23,7 +26,6 @@ import numpy as np
 import pytest
 from support.chromium import CHROMIUM, Chromium, chromium
 from support.client_vectors import VECTORS, Recorded, answered, query_of
-from support.collector import collector
 from support.protocol_files import body_of, sealed_again
 
 import ldpstats as ldp
@@ -113,18 +115,8 @@ PLANTED = {
         "words.below(left) < needed",
         "words.below(left) <= needed",
     ),
-    "sets drawn with places left over": (
-        "                left -= 1",
-        "                left -= 0",
-        "      left--;",
-        "",
-    ),
-    "the set without its own value": (
-        "members.append(value)",
-        "pass",
-        "holds ? [value] : []",
-        "[]",
-    ),
+    "sets drawn with places left over": ("                left -= 1", "                left -= 0", "      left--;", ""),
+    "the set without its own value": ("members.append(value)", "pass", "holds ? [value] : []", "[]"),
     "another hash": ("0x7FEB352D", "0x7FEB352B", "0x7feb352dn", "0x7feb352bn"),
     "the other half of the matrix": (
         "found if odd == negative else",
@@ -243,6 +235,44 @@ PLANTED = {
     ),
     "names that stand twice": ("pairs[len(plain) :]", "[]", "namesIn(plain) === ", "0 !== "),
 }
+
+
+@contextmanager
+def collector(folder: Path) -> Iterator[tuple[str, Queue[str]]]:
+    """Serve a folder; yield the address, and the queue of what is posted."""
+    posted: Queue[str] = Queue()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Handler, posted, directory=str(folder)))
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", posted
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+class _Handler(SimpleHTTPRequestHandler):
+    def __init__(self, posted: Queue[str], *arguments: Any, **options: Any) -> None:
+        self._posted = posted
+        super().__init__(*arguments, **options)
+
+    def do_GET(self) -> None:
+        if self.path == "/favicon.ico":  # every browser asks for one
+            self._nothing()
+        else:
+            super().do_GET()
+
+    def do_POST(self) -> None:
+        self._posted.put(self.rfile.read(int(self.headers["Content-Length"])).decode())
+        self._nothing()
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing of requests."""
+
+    def _nothing(self) -> None:
+        self.send_response(204)
+        self.end_headers()
 
 
 def altered(source: Path, found: str, planted: str) -> str:

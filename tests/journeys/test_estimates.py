@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pandas as pd
@@ -72,16 +72,18 @@ def of_networks(tables: ldp.TableSet) -> Iterator[np.ndarray]:
 @pytest.mark.parametrize(
     ("of", "seeds"),
     [
-        (of_tables, range(5)),  # every shape, and a curator
-        (of_effects, range(10)),
-        (of_networks, range(1)),
+        (of_tables, (0, 2, 4)),  # every shape, and a curator
+        (of_effects, range(6)),
+        (of_networks, (0,)),
         *(
             pytest.param(*one, marks=pytest.mark.exhaustive)
-            for one in ((of_tables, range(5, 12)), (of_effects, range(10, 30)), (of_networks, range(1, 2)))
+            for one in ((of_tables, range(1, 12)), (of_effects, range(6, 30)), (of_networks, (1,)))
         ),
     ],
 )
-def test_estimates_lie_within_their_intervals(of: Callable[[ldp.TableSet], Iterator[np.ndarray]], seeds: range) -> None:
+def test_estimates_lie_within_their_intervals(
+    of: Callable[[ldp.TableSet], Iterator[np.ndarray]], seeds: Sequence[int]
+) -> None:
     seen = 0
     for seed in seeds:
         found = np.concatenate([*of(random_tables(seed))])

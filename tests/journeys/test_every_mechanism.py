@@ -48,15 +48,10 @@ def test_it_carries_a_survey_from_answers_to_a_verdict(kind: type[Mechanism]) ->
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-@pytest.mark.parametrize("k", [2, 7, 40])
-def test_it_can_be_saved_and_made_again(kind: type[Mechanism], k: int) -> None:
-    made = kind(k=k, epsilon=1.0)
-    plain = json.loads(json.dumps(made.to_dict()))
-    assert mechanism(plain.pop("name"), **plain) == made
-    assert pickle.loads(pickle.dumps(made)) == made  # noqa: S301  # our own
-    assert decoded(json.loads(json.dumps(encoded(made.noise)))) == made.noise
-    assert pickle.loads(pickle.dumps(made.noise)) == made.noise  # noqa: S301  # our own
-    assert hash(made) == hash(kind(k=k, epsilon=1.0))
+def test_its_noise_can_be_saved_and_made_again(kind: type[Mechanism]) -> None:
+    noise = kind(k=7, epsilon=1.0).noise
+    assert decoded(json.loads(json.dumps(encoded(noise)))) == noise
+    assert pickle.loads(pickle.dumps(noise)) == noise  # noqa: S301  # our own
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)

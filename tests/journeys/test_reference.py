@@ -5,17 +5,62 @@ That the examples run, pytest sees by itself (`--doctest-modules`).
 
 from __future__ import annotations
 
+import ast
+import builtins
+import doctest
 import inspect
+import re
+from collections.abc import Iterable
 from types import FunctionType
 from typing import Any
 
 import pytest
-from support.docstrings import names_in, parameters_of, section, unknown_names
 from support.public_names import own_bases, public_callables, public_names
+
+import ldpstats as ldp
 
 CALLABLES = public_callables()
 CONSTANTS = {"GRID", "METHODS", "TABLE_METHODS", "RECONSTRUCTION_METHODS", "NETWORKS"}
 """Numbers, tuples and tables of names, which have no docstring of their own: comments beside them say what they are."""
+
+
+def section(documented: Any, title: str) -> str | None:
+    """Return what a docstring says under a heading; None where it has none."""
+    found = re.search(
+        rf"^{title}\n-+\n(.*?)(?=^\w[\w ]*\n-+\n|\Z)",
+        inspect.getdoc(documented) or "",
+        flags=re.DOTALL | re.MULTILINE,
+    )
+    return found and found[1]
+
+
+def names_in(documented: Any, title: str) -> list[str]:
+    """Return the names that a section describes, such as those of parameters."""
+    lines = (section(documented, title) or "").splitlines()
+    return [name.strip(" *") for line in lines if line[:1].strip() for name in line.split(" :")[0].split(",")]
+
+
+def parameters_of(documented: Any) -> list[str]:
+    """Return the names of the parameters that users give; of a class that is only derived from there are none."""
+    names = [name for name in inspect.signature(documented).parameters if name != "self" and not name.startswith("_")]
+    return [] if inspect.isclass(documented) and names == ["args", "kwargs"] else names
+
+
+def unknown_names(documented: Any) -> set[str]:
+    """Return the names that a docstring's examples use without importing or making them."""
+    source = "".join(one.source for one in doctest.DocTestParser().get_examples(inspect.getdoc(documented) or ""))
+    used, known = set(), set(dir(builtins))
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Name(id=name, ctx=ast.Load()):
+                used.add(name)
+            case ast.Name(id=name) | ast.arg(arg=name) | ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                known.add(name)
+            case ast.ExceptHandler(name=str(name)):
+                known.add(name)
+            case ast.Import(names=names) | ast.ImportFrom(names=names):
+                known.update(one.asname or one.name.partition(".")[0] for one in names)
+    return used - known
 
 
 def wrong_parameters(documented: Any) -> list[str]:
@@ -40,13 +85,14 @@ def begins_with_a_sentence(documented: Any) -> bool:
     return first.endswith(".") and len(first.split()) > 2 and others[:1] in ([], [""])
 
 
-def methods() -> dict[str, Any]:
-    """Return the methods and properties of public classes, under the names of the classes that define them."""
+def methods(kinds: Iterable[Any] = CALLABLES.values(), inherited: bool = True) -> dict[str, Any]:
+    """Return the methods and properties of classes, under the names of ours that define them; or define them first."""
     found = {}
-    for kind in filter(inspect.isclass, CALLABLES.values()):
+    for kind in filter(inspect.isclass, kinds):
         for base in own_bases(kind):
             for name, one in vars(base).items():
-                if not name.startswith("_") and isinstance(one, (FunctionType, classmethod, staticmethod, property)):
+                own = isinstance(one, (FunctionType, classmethod, staticmethod, property)) and not name.startswith("_")
+                if own and (inherited or not any(name in vars(other) for other in base.__mro__[1:])):
                     found[f"{base.__name__}.{name}"] = one if isinstance(one, property) else getattr(base, name)
     return found
 
@@ -61,6 +107,14 @@ def test_every_docstring_begins_with_a_sentence() -> None:
 
 def test_every_parameter_is_named_and_nothing_else() -> None:
     assert not {name: wrong for name, one in CALLABLES.items() if (wrong := wrong_parameters(one))}
+
+
+def test_methods_of_what_users_hold_name_their_parameters() -> None:
+    """Where a class does in its own way what another one of ours defines, the first definition counts."""
+    first = methods(map(ldp.__getattr__, ldp.__all__), inherited=False)
+    taken = {name: parameters_of(one) for name, one in first.items() if callable(one)}
+    assert len(taken) > 100
+    assert not {name for name, own in taken.items() if not {*own} <= {*names_in(first[name], "Parameters")}}
 
 
 def test_what_is_returned_is_said() -> None:

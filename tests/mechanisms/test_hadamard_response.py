@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from itertools import product
 from typing import Any
 
@@ -11,11 +10,8 @@ import numpy as np
 import pytest
 from scipy.linalg import hadamard
 
-from ldpstats.conformance import exact_channel
 from ldpstats.errors import LdpstatsError
-from ldpstats.mechanisms import Mechanism
 from ldpstats.mechanisms.hadamard_response import HR, HRR, _column, published_blocks
-from ldpstats.noise import MultinomialNoise
 
 RNG = np.random.default_rng(1)
 E = math.e
@@ -43,18 +39,6 @@ def test_columns_of_a_sign_are_numbered_without_gaps(size: int) -> None:
         number = np.arange(size // 2)
         columns = _column(np.full(number.size, row), number, negative=np.full(number.size, negative))
         assert sorted(columns) == np.flatnonzero(hadamard(size)[row] == (-1 if negative else 1)).tolist()
-
-
-@pytest.mark.parametrize("make", [HR, HRR, lambda k, epsilon: HR(k, epsilon, blocks=2)])
-@pytest.mark.parametrize(("k", "epsilon"), [(2, 1.0), (5, 0.5), (9, 3.0)])
-def test_the_sampler_enumerated_is_the_matrix(make: Callable[..., Mechanism], k: int, epsilon: float) -> None:
-    mechanism = make(k, epsilon)
-    dtype = mechanism.report_format.dtype
-    assert isinstance(mechanism.noise, MultinomialNoise)
-    matrix = mechanism.noise.channel.matrix()
-    for value, law in enumerate(exact_channel(mechanism)):
-        row = [float(law[np.array([output], dtype).tobytes()]) for output in range(mechanism.noise.outputs)]
-        np.testing.assert_allclose(matrix[value], row, rtol=1e-14)
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.7, 1.0, 2.0, 3.3, 5.0])

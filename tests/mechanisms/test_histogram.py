@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from itertools import product
 
 import numpy as np
 import pytest
 
-import ldpstats as ldp
-from ldpstats.answers.questions import Question
-from ldpstats.conformance import exact_channel
 from ldpstats.errors import LdpstatsError
-from ldpstats.estimation.blocks import Block
 from ldpstats.mechanisms import SUE
 from ldpstats.mechanisms.histogram import SHE, entry_law
 from ldpstats.noise.additive import AdditiveNoise
 from ldpstats.numbers.grid import GRID, exp_below
-from ldpstats.privacy import worst_ratio
-from ldpstats.tables import Table
 
 LEVELS = (1e-6, 0.001, 0.01, 0.2, 0.5, 1.0, 2.0, 3.3, 6.0, 12.0, 20.0, 60.0, 1000.0)
 
@@ -59,29 +52,6 @@ def test_the_window_is_one_noise_scale(epsilon: float, window: int) -> None:
     assert she._weights == entry_law(epsilon, window)
     assert she.noise.largest == 2 * window + 1
     assert she.report_bits == 3 * (2 * window + 1).bit_length()
-
-
-@pytest.mark.parametrize(("k", "epsilon"), [(2, 1.0), (3, 0.5), (4, 4.0)])
-def test_the_claimed_ratio_is_the_worst_of_all_pairs_of_values_and_reports(k: int, epsilon: float) -> None:
-    weights = SHE(k, epsilon)._weights
-    mirrored = weights[::-1]
-    channel: list[dict[tuple[int, ...], Fraction]] = [
-        {
-            report: math.prod(
-                (
-                    Fraction((mirrored if place == value else weights)[shown], GRID)
-                    for place, shown in enumerate(report)
-                ),
-                start=Fraction(1),
-            )
-            for report in product(range(len(weights)), repeat=k)
-        }
-        for value in range(k)
-    ]
-    assert all(sum(row.values()) == 1 for row in channel)
-    assert SHE(k, epsilon).likelihood_ratio() == worst_ratio(channel)
-    enumerated = exact_channel(SHE(k, epsilon))
-    assert [sorted(row.values()) for row in enumerated] == [sorted(row.values()) for row in channel]
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 4.0])
@@ -139,17 +109,3 @@ def test_reports_of_wide_windows_take_two_bytes_and_still_add_up() -> None:
 def test_levels_that_do_not_show_on_the_grid_are_refused(epsilon: float) -> None:
     with pytest.raises(LdpstatsError, match="large enough to show in"):
         SHE(3, epsilon)
-
-
-def test_its_reports_can_be_tested_for_independence() -> None:
-    domain = ldp.Domain({"row": range(2), "column": range(3)})
-    mechanism = SHE(6, 2.0)
-    question = Question.of(domain, domain.names)
-    outcomes = {}
-    for name, joint in {"independent": [30, 20, 10, 15, 10, 5], "dependent": [30, 10, 10, 10, 20, 10]}.items():
-        tally = mechanism.simulate(np.array(joint) * 200, rng=2)
-        table = Table(domain, (Block(question, tally),), mechanism.privacy())
-        outcomes[name] = ldp.independence_test(table)
-    assert outcomes["dependent"].pvalue <= 1e-4
-    assert outcomes["independent"].pvalue > 0.01
-    assert outcomes["independent"].df == 2

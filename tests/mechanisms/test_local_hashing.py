@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from itertools import combinations, pairwise, product
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -161,19 +161,6 @@ def test_privatized_reports_have_the_exact_law_of_ideal_hashing(mechanism: Mecha
         ideal = {row.tobytes(): float(p) for row, p in zip(rows, law.values(), strict=True)}
         seen = counted(maps_and_answers(mechanism, reports[values == value], g))
         assert fit_pvalue(seen, ideal) > FALSE_FAILURE_RATE
-
-
-def test_neighbours_in_a_batch_have_functions_and_answers_of_their_own() -> None:
-    mechanism = BLH(2, 1.0)
-    channel = exact_channel(mechanism)
-    reports = mechanism.privatize(np.tile([0, 1], 200_000), rng=4).data
-    pairs = maps_and_answers(mechanism, reports, 2).reshape(200_000, -1)
-    laws = [
-        {maps_and_answers(mechanism, np.frombuffer(one, np.uint64)[None], 2).tobytes(): p for one, p in law.items()}
-        for law in channel
-    ]
-    expected = {a + b: float(p * q) for (a, p), (b, q) in product(laws[0].items(), laws[1].items())}
-    assert fit_pvalue(counted(pairs), expected) > FALSE_FAILURE_RATE
 
 
 def test_everybody_has_a_function_of_her_own() -> None:

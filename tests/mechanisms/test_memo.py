@@ -359,11 +359,3 @@ def test_an_interrupted_round_leaves_permanent_answers_whole(kind: Longitudinal)
         if not came:
             return
     raise AssertionError("it never came to an end")
-
-
-@pytest.mark.parametrize("nobody", [[], np.array([], dtype=np.int64), np.array([], dtype=object)], ids=repr)
-def test_a_round_of_nobody_has_no_reports(nobody: Any) -> None:
-    memo = Memo(LSUE(3, 2.0))
-    memo.reports([5], [1], rng=1)
-    assert memo.reports(nobody, [], rng=2).data.shape == (0, 1)
-    assert len(memo) == 1

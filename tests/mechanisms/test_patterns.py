@@ -73,32 +73,6 @@ class TestTheLaw:
         assert channel.idle.tolist() == (np.ptp(channel.matrix(), axis=0) < 1e-15).tolist()
         assert channel.epsilon == noise.epsilon
 
-    @pytest.mark.parametrize("noise", LAWS[:6], ids=str)
-    def test_score_and_likelihood_are_those_of_any_channel(self, noise: SupportNoise) -> None:
-        whole = MultinomialNoise(PatternChannel(noise))
-        dense = MultinomialNoise(DenseChannel(tuple(map(tuple, whole.channel.matrix().tolist()))))
-        rng, n = np.random.default_rng(3), 900
-        frequencies = rng.dirichlet(np.full(noise.cells, 3.0), 4)
-        counts = whole.draw(frequencies[0], n, 4, rng)
-        centre = np.eye(noise.cells) - 1 / noise.cells
-        (score, known), (other, claimed) = (one.score(frequencies, counts, n) for one in (whole, dense))
-        assert score @ centre == pytest.approx(other @ centre, rel=1e-9, abs=1e-9)
-        assert centre @ known.dense() @ centre == pytest.approx(centre @ claimed.dense() @ centre, rel=1e-9, abs=1e-9)
-        single = np.eye(whole.outputs, dtype=np.int64)
-        ratios, others = (one.log_likelihoods(single) for one in (whole, dense))
-        assert ratios - ratios[:, :1] == pytest.approx(others - others[:, :1], abs=1e-9)
-
-    @pytest.mark.parametrize("noise", LAWS, ids=str)
-    def test_estimates_and_covariances_are_those_of_the_counts_by_value(self, noise: SupportNoise) -> None:
-        whole = MultinomialNoise(PatternChannel(noise))
-        frequencies = np.random.default_rng(4).dirichlet(np.ones(noise.cells), 3)
-        tallies = whole.draw(frequencies[0], 500, 3, np.random.default_rng(5))
-        supports = tallies @ whole.channel.members
-        assert whole.debias(tallies / 500) == pytest.approx(noise.debias(supports / 500), abs=1e-12)
-        assert np.array_equal(whole.covariance(frequencies), noise.covariance(frequencies))
-        assert np.array_equal(whole.variance(frequencies), noise.variance(frequencies))
-        assert whole.merged(np.arange(noise.cells) // 2) is None
-
     def test_sets_that_are_rarer_than_rounding_are_still_possible(self) -> None:
         whole = SUE(10, 16.0).finest.noise
         assert whole.mean(np.full(10, 0.1)).min() < 1e-30
@@ -319,19 +293,6 @@ class TestPlanning:
         assert sizes != ldp.plan(["sue", "oue", "grr"], (2, 2), epsilon=3.0).table["n"].tolist()
         assert "Assumed: the margins given." in spoken(found)
         assert "Assumed: equally frequent categories." in spoken(ldp.plan("grr", (2, 2), epsilon=3.0))
-
-    def test_margins_of_a_domain_go_by_name(self) -> None:
-        domain = ldp.Domain({"a": [0, 1], "b": [0, 1, 2], "c": [0, 1]})
-        found = ldp.plan("ss", domain, epsilon=2.0, margins={"a": [0.9, 0.1]}, adjust="none")
-        sizes = [
-            ldp.sample_size("ss", shape, epsilon=2.0, margins=margins)
-            for shape, margins in [
-                ((2, 3), ([0.9, 0.1], np.full(3, 1 / 3))),
-                ((2, 2), ([0.9, 0.1], [0.5, 0.5])),
-                ((3, 2), (np.full(3, 1 / 3), [0.5, 0.5])),
-            ]
-        ]
-        assert found.best["n"] == 3 * max(sizes)
 
     @pytest.mark.parametrize(
         ("table", "margins", "told"),

@@ -21,18 +21,22 @@ from support.random_networks import full_joint, random_network
 
 from ldpstats import BayesianNetwork, Domain, LdpstatsError
 from ldpstats.conformance.requirements import FALSE_FAILURE_RATE
-from ldpstats.networks.bayesian_network import cell_numbers, drawn, rescaled
+from ldpstats.networks.bayesian_network import drawn
 
-OF_PGMPY = Domain({"d": ["u", "v"], "b": [3, 1, 2], "a": [True, False], "c": ["x", "y", "z"]})
-PARENTS_THERE = {"a": (), "b": ("a",), "c": ("b", "a"), "d": ("c",)}
+DOMAIN = Domain({"d": ["u", "v"], "b": [3, 1, 2], "a": [True, False], "c": ["x", "y", "z"]})
+PARENTS = {"a": (), "b": ("a",), "c": ("b", "a"), "d": ("c",)}
+
+
+def made(seed: int = 1) -> BayesianNetwork:
+    return random_network(DOMAIN, PARENTS, seed)
 
 
 def test_pgmpy_has_the_same_network_and_the_same_categories() -> None:
-    network = random_network(OF_PGMPY, PARENTS_THERE)
+    network = made()
     model = network.to_pgmpy()
     assert model.check_model()
     assert set(model.edges()) == set(network.edges)
-    assert {name: tuple(states) for name, states in model.states.items()} == dict(OF_PGMPY.categories)
+    assert {name: tuple(states) for name, states in model.states.items()} == dict(DOMAIN.categories)
     assert [[type(one) for one in model.states[name]] for name in "ab"] == [[bool, bool], [int, int, int]]
     found = reduce(mul, [one.to_factor() for one in model.get_cpds()])
     found.marginalize(["a", "c"])
@@ -69,15 +73,6 @@ def test_coarsely_rounded_probabilities_are_rescaled_and_fine_ones_kept() -> Non
         BayesianNetwork.from_pgmpy(pgmpy_pair(["x", "y"], 0.98))
 
 
-def test_tables_with_gaps_are_refused() -> None:
-    """As other programs estimate them, where nobody had such parents."""
-    model = pgmpy_pair(["x", "y"])
-    for hole in (np.nan, 0.0, np.inf):
-        model.get_cpds("b").values[:, 1] = hole  # noqa: PD011, of pgmpy
-        with pytest.raises(LdpstatsError, match="'b' that add up to"):
-            BayesianNetwork.from_pgmpy(model)
-
-
 def test_other_models_are_refused() -> None:
     from pgmpy.models import DiscreteBayesianNetwork
 
@@ -85,7 +80,7 @@ def test_other_models_are_refused() -> None:
     for model, part in (
         (bare, "'a', 'b'"),
         (None, "NoneType"),
-        (random_network(OF_PGMPY, PARENTS_THERE), "BayesianNetwork"),
+        (made(), "BayesianNetwork"),
         (nx.DiGraph([("a", "b")]), "DiGraph"),
         (pgmpy_pair(["x", "z"]), "'z'"),
     ):
@@ -96,19 +91,6 @@ def test_other_models_are_refused() -> None:
     more.remove_edge("a", "b")
     with pytest.raises(LdpstatsError):
         BayesianNetwork.from_pgmpy(more)
-
-
-LAWS = np.array([[0.2, 0.3, 0.5], [1.0, 0.0, 0.0], [0.0, 0.9, 0.1], [0.0, 0.0, 1.0]])
-
-
-def test_every_row_has_the_law_of_its_distribution() -> None:
-    rows = np.arange(4).repeat(100_000)
-    found = drawn(LAWS, rows, np.random.default_rng(4)).reshape(4, -1)
-    for law, own in zip(LAWS, found, strict=True):
-        seen = np.bincount(own, minlength=3)
-        assert not seen[law == 0].any()
-        if np.sum(law > 0) > 1:
-            assert chisquare(seen[law > 0], law[law > 0] * own.size).pvalue > FALSE_FAILURE_RATE
 
 
 class Fixed(np.random.Generator):
@@ -137,20 +119,6 @@ def test_what_has_no_probability_is_not_drawn_at_the_ends_either(law: list[float
     """Also where printed probabilities, or rounded sums, miss one."""
     found = drawn(np.array([law]), np.zeros(3, dtype=int), Fixed([0.0, 0.5, 1 - 2**-53]))
     assert found.tolist() == expected
-
-
-def test_cells_are_numbered_as_numpy_has_them() -> None:
-    codes = np.argwhere(np.ones((2, 3, 4)))
-    assert cell_numbers(codes, (2, 3, 4)).tolist() == list(range(24))
-    assert cell_numbers(codes[:, :0], ()).tolist() == [0] * 24
-
-
-DOMAIN = Domain({"d": ["u", "v"], "b": [3, 1, 2], "a": [True, False], "c": ["x", "y", "z"]})
-PARENTS = {"a": (), "b": ("a",), "c": ("b", "a"), "d": ("c",)}
-
-
-def made(seed: int = 1) -> BayesianNetwork:
-    return random_network(DOMAIN, PARENTS, seed)
 
 
 def any_network(attributes: int, seed: int, densest: int = 3) -> BayesianNetwork:
@@ -333,27 +301,18 @@ GOOD: dict[str, Any] = {
     ("changed", "part"),
     [
         ({"domain": {"a": [0, 1]}}, "type dict"),
-        ({"parents": None}, "NoneType"),
-        ({"parents": {"a": ()}}, "'a'"),
         ({"parents": {"a": (), "b": (), "c": ()}}, "'c'"),
         ({"parents": {"a": (), "b": ("c",)}}, "'c'"),
         ({"parents": {"a": (), "b": ("b",)}}, "of 'b'"),
         ({"parents": {"a": (), "b": ("a", "a")}}, "('a', 'a')"),
-        ({"parents": {"a": (), "b": (0,)}}, "0"),
-        ({"parents": {"a": (), "b": ([],)}}, "[]"),
         ({"parents": {"a": (), "b": {"a"}}}, "{'a'}"),
-        ({"parents": {"a": (), "b": None}}, "None"),
         ({"parents": {"a": ("b",), "b": ("a",)}}, " → "),
-        ({"tables": None}, "NoneType"),
         ({"tables": {"a": [0.5, 0.5]}}, "'a'"),
         ({"tables": {"a": [0.5, 0.5], "b": [0.2, 0.4, 0.4]}}, "shape (3,)"),
-        ({"tables": {**GOOD["tables"], "b": np.full((2, 3), 0.5)}}, "shape (2, 3)"),
         ({"tables": {**GOOD["tables"], "a": [1.1, -0.1]}}, "-0.1"),
         ({"tables": {**GOOD["tables"], "a": [0.5, 0.49]}}, "0.99"),
         ({"tables": {**GOOD["tables"], "a": [math.nan, 0.5]}}, "nan"),
         ({"tables": {**GOOD["tables"], "a": [math.inf, 0.5]}}, "inf"),
-        ({"tables": {**GOOD["tables"], "a": ["x", "y"]}}, "'a'"),
-        ({"tables": {**GOOD["tables"], "a": None}}, "None"),
     ],
 )
 def test_what_is_no_network_is_refused(changed: dict[str, Any], part: str) -> None:
@@ -363,30 +322,10 @@ def test_what_is_no_network_is_refused(changed: dict[str, Any], part: str) -> No
     assert_tells(error, part)
 
 
-@pytest.mark.parametrize("wanted", [[], ["a", "a"], ["x"], [None], 3, "ab"])
-def test_joints_of_other_attributes_are_refused(wanted: Any) -> None:
-    with pytest.raises(LdpstatsError, match="different names"):
-        made().joint(wanted)
-
-
-@pytest.mark.parametrize("n", [0, -1, 2.5, True, "10"])
-def test_samples_of_no_size_are_refused(n: Any) -> None:
-    with pytest.raises(LdpstatsError, match="n = "):
-        made().sample(n, rng=1)
-
-
-@pytest.mark.parametrize("n", [10**15, 10**18])
-def test_more_records_than_memory_holds_are_refused(n: int):
+def test_more_records_than_memory_holds_are_refused():
     network = BayesianNetwork(Domain({"a": [0, 1]}), {"a": ()}, {"a": [0.5, 0.5]})
     with pytest.raises(LdpstatsError, match="as many records as memory holds"):
-        network.sample(n)
-
-
-def test_probabilities_whose_sum_overflows_are_refused():
-    with pytest.raises(LdpstatsError, match="add up to one"):
-        BayesianNetwork(Domain({"a": [0, 1]}), {"a": ()}, {"a": [1e308, 1e308]})
-    with pytest.raises(LdpstatsError, match="add up to inf"):
-        rescaled("a", np.array([1e308, 1e308]))
+        network.sample(10**18)
 
 
 def test_the_picture_is_as_wide_as_the_information_of_the_ends_and_leads_from_parents() -> None:

@@ -17,7 +17,7 @@ from support.random_networks import random_network
 from ldpstats import BayesianNetwork, Domain, LdpstatsError
 from ldpstats.datasets import NETWORKS, network
 from ldpstats.networks import bayesian_network
-from ldpstats.networks.bif import LARGEST_BIF, MARK, read_bif, written_bif
+from ldpstats.networks.bif import LARGEST_BIF, MARK, read_bif
 
 FOREIGN = """
 // written by hand /* not closed
@@ -57,31 +57,6 @@ def test_files_of_other_programs_are_read() -> None:
     assert tables["x.1"].tolist() == [[0.1, 0.2], [0.3, 0.3], [0.6, 0.5]]
 
 
-def test_names_of_several_words_are_told_apart_by_commas() -> None:
-    """As pgmpy writes them, which quotes nothing."""
-    text = """network unknown {
-}
-variable chest pain {
-    type discrete [ 2 ] { not at all, very much };
-}
-variable age {
-    type discrete [ 2 ] { below 50, 50 or more };
-}
-probability ( chest pain | age ) {
-    ( below 50 ) 0.9, 0.1;
-    ( 50 or more ) 0.7, 0.3;
-
-}
-probability ( age ) {
-    table 0.5, 0.5 ;
-}
-"""
-    categories, parents, tables = read_bif(text)
-    assert categories == {"chest pain": ["not at all", "very much"], "age": ["below 50", "50 or more"]}
-    assert parents == {"chest pain": ("age",), "age": ()}
-    assert tables["chest pain"].tolist() == [[0.9, 0.7], [0.1, 0.3]]
-
-
 def network_over(domain: Domain) -> BayesianNetwork:
     """Return a network in which each attribute depends on the two before it, with probabilities of every size."""
     names = domain.names
@@ -100,27 +75,9 @@ def test_written_networks_are_read_as_they_were(name: str, tmp_path: Path) -> No
 
 PLAIN = Domain({"a": ["x", "y"], "b_1": ["p.1", "q-2", "r"], "C": ["TRUE", "FALSE"]})
 SPACED = Domain({"1st": ["0", "-1", "1e3"], "chest-pain": ["not at all", "a bit", "much"], "µ-Wert": ["über", "<5%"]})
-ODD = [
-    ", ",
-    ";",
-    "{x}",
-    "(",
-    ")",
-    "[2]",
-    "|",
-    '"',
-    "\\",
-    '\\"',
-    "//no",
-    "/* no",
-    "*/",
-    "\n",
-    "\t",
-    "\r",
-    "\x00",
-    "\u2028",
-]
-ODD += ["", " ", "  two  spaces ", "é", "中", "🎲", "table", "default", "property", "probability", "network n {\n}\n"]
+ODD = [", ", ";", "{x}", "(", ")", "[2]", "|", '"', "\\", '\\"', "//no", "/* no", "*/", "\n", "\t", "\r", "\x00"]
+ODD += ["\u2028", "", " ", "  two  spaces ", "é", "中", "🎲", "table", "default", "property", "probability"]
+ODD += ["network n {\n}\n"]
 STRANGE = Domain({**{f"{word}." if word == "" else word: ODD for word in ODD[:3]}, ODD[-1]: ODD, "plain": ["x", "y"]})
 
 
@@ -276,38 +233,27 @@ probability ( b | a ) {
     ("changed", "into", "parts"),
     [
         ("network n {\n}", "network n {", ["line 2"]),
-        ("network", "netwurk", ["line 1", "'netwurk'"]),
         ("variable b {", "variable a {", ["line 6", "a second variable 'a'"]),
         ("[ 2 ] { x, y }", "[ 3 ] { x, y }", ["line 4", "'x', 'y'", "3 categories"]),
         ("[ 2 ]", "[ two ]", ["line 3", "without its categories"]),
-        ("[ 2 ]", "[ 99999999999999999999 ]", ["line 3"]),
         ("discrete", "continuous", ["line 3", "type discrete"]),
-        ("type discrete [ 2 ] { x, y };", "", ["line 3"]),
         ("type discrete [ 2 ] { x, y };", "type", ["line 4"]),
-        ("type discrete [ 2 ] { x, y };", "type;", ["line 3"]),
         ("type discrete [ 2 ] { x, y };", "type discrete [ 2 { x, y } ];", ["line 3"]),
         ("{ x, y };", "{ x, y }", ["line 4", "does not end"]),
-        ("{ x, y };", "{ x, y ", ["line 4"]),
         ("{ x, y };", '{ x, "y };', ["line"]),
         ("{ x, y };", "{ x, x };", ["line 3", "'a' lists 'x'"]),
         ("[ 2 ] { x, y };", "[ 1 ] { x };", ["line 3", "fewer than two"]),
         ("( b | a )", "( b | c )", ["line 12", "'c'"]),
-        ("( b | a )", "( c | a )", ["line 12", "'c'"]),
         ("( b | a )", "b | a", ["line 12", "parentheses"]),
-        ("( b | a )", "( )", ["line 12"]),
-        ("( b | a )", "", ["line 12"]),
         ("( b | a )", "( b | b )", ["line 12", "'b'"]),
         ("( b | a )", "( a )", ["line 12", "second probabilities of 'a'"]),
         ("( a ) {\n  table 0.5, 0.5;", "( a | b ) {\n default 0.5, 0.5;", ["cycle"]),
         ("table 0.5, 0.5;", "table 0.5, 0.5, 0.0;", ["line 10", "3 probabilities", "2, one"]),
-        ("table 0.5, 0.5;", "table 0.5;", ["line 10"]),
         ("table 0.5, 0.5;", "table 0.5, half;", ["line 10", "'half'"]),
-        ("table 0.5, 0.5;", "table 0.5,\n 0,5;", ["line 10", "3 probabilities"]),
         ("table 0.5, 0.5;", "table 1.5,\n -0.5;", ["line 11", "'-0.5'"]),
         ("{ x, y };", "{ x, y }; property ldpstats_categories = x:y;", ["line 3", "'y' and again 'y'"]),
         ("{ x, y };", "{ x, y }; property ldpstats_name = ;", ["line 3", "named ''"]),
         ("{ x, y };", "{ x, y }; property ldpstats_name = b;", ["second variable 'b'"]),
-        ("table 0.5, 0.5;", "table nan, 0.5;", ["line 10", "'nan'"]),
         ("table 0.5, 0.5;", "table 1e999, 0.5;", ["line 10", "'1e999'"]),
         ("table 0.5, 0.5;", f"table {'9' * 9999}, 0.5;", ["line 10", "letters"]),
         ("table 0.5, 0.5;", "0.5, 0.5;", ["line 10", "'table'"]),
@@ -315,14 +261,11 @@ probability ( b | a ) {
         ("table 0.5, 0.5;", "", ["line 9", "of 'a'"]),
         ("( x ) 0.2, 0.3, 0.5;", "( z ) 0.2, 0.3, 0.5;", ["line 13", "'z'"]),
         ("( x ) 0.2, 0.3, 0.5;", "( y ) 0.2, 0.3, 0.5;", ["line 14", "before"]),
-        ("( x ) 0.2, 0.3, 0.5;", "( x, y ) 0.2, 0.3, 0.5;", ["line 13"]),
         ("( x ) 0.2, 0.3, 0.5;", "( x  0.2, 0.3, 0.5;", ["line 13"]),
         ("( x ) 0.2, 0.3, 0.5;", "( x ) 0.2, 0.8;", ["line 13", "2 probabilities"]),
         ("( x ) 0.2, 0.3, 0.5;", "", ["line 12", "of 'b' given 'x'"]),
-        ("( x ) 0.2, 0.3, 0.5;", "{ x } 0.2, 0.3, 0.5;", ["line 13"]),
         ("0.8;\n}", "0.8;\n", ["line 12", "does not end"]),
         ("0.8;\n}", "0.8;\n}}", ["line 15", "'}'"]),
-        ("0.8;\n}", "0.8", ["line 14"]),
         ("0.8;\n}\n", "0.8;\n}\n/* open", ["line 16"]),
     ],
 )
@@ -371,29 +314,9 @@ def test_files_that_could_not_be_read_are_not_written(tmp_path: Path, monkeypatc
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("path", [None, 3, "", "nowhere.bif", ".", b"x"])
-def test_other_paths_are_refused(path: Any) -> None:
-    with pytest.raises(LdpstatsError):
-        BayesianNetwork.from_bif(path)
-
-
 def test_files_that_are_no_text_or_empty_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "network.bif"
     for content in (b"\xff\xfe\x00", b"", b"network n { }", b"// nothing", b'{"format": 1}'):
         path.write_bytes(content)
         with pytest.raises(LdpstatsError, match=r"network\.bif"):
             BayesianNetwork.from_bif(path)
-
-
-def test_the_first_lines_say_whose_it_is_and_its_name() -> None:
-    made = network_over(PLAIN)
-    text = written_bif(PLAIN.categories, made.parents, made.tables, "my network")
-    assert text.startswith('// ldpstats Bayesian network\nnetwork "my network" {\n}\n')
-
-
-@pytest.mark.parametrize("text", ["", " \n", "network n { }", "// nothing"])
-def test_files_without_variables_are_refused(text: str, tmp_path: Path):
-    path = tmp_path / "empty.bif"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(LdpstatsError, match="a BIF file without variables"):
-        BayesianNetwork.from_bif(path)

@@ -72,13 +72,6 @@ def test_categories_that_nobody_knows_are_refused(column: str, value: object, me
         fitted().predict(frame)
 
 
-def test_a_feature_that_is_missing_is_refused() -> None:
-    with pytest.raises(ldp.DomainError, match="age"):
-        fitted().predict(records().drop(columns="age"))
-    with pytest.raises(ldp.DomainError, match="ill"):
-        fitted().accuracy(records().drop(columns="ill"))
-
-
 def test_the_summary_says_what_is_assumed_and_promised() -> None:
     shown = str(fitted().summary())
     assert "Naive Bayes, fitted to privatized answers" in shown

@@ -45,13 +45,6 @@ def test_an_empty_graph_needs_none_and_a_complete_one_all() -> None:
     assert len(triples_to_ask(nx.complete_graph(6))) == 20
 
 
-def test_a_protocol_asks_for_them() -> None:
-    domain = ldp.Domain({name: [0, 1] for name in "abcd"})
-    graph = nx.path_graph(list("abcd"))
-    protocol = ldp.SampledGroups(domain, epsilon=2.0, groups=triples_to_ask(graph))
-    assert protocol.groups == (("a", "b", "c"), ("b", "c", "d"))
-
-
 def test_what_is_no_graph_is_refused() -> None:
     with pytest.raises(ldp.LdpstatsError, match=r"a networkx\.Graph"):
         triples_to_ask([("a", "b"), ("b", "c")])
@@ -137,12 +130,6 @@ def test_twenty_respondents_show_nothing_and_nothing_is_said_to_be_known() -> No
     found = pc(PairEvidence.of(tables), FREE, 0.05)
     assert found.edges == hill_climb(PairEvidence.of(tables), FREE, 0.05).edges == ()
     assert {one.decided_by for one in found.separations} == {"power"}
-
-
-def test_two_attributes_need_no_conditional_tests() -> None:
-    domain = Domain({name: ["no", "yes"] for name in "ab"})
-    tables = SampledGroups(domain, epsilon=4.0).simulate(np.array([400, 100, 100, 400]) * 10, rng=1)
-    assert pc(PairEvidence.of(tables), FREE, 0.05).edges == (("a", "b"),)
 
 
 @pytest.mark.parametrize("epsilon", [4.0, 60.0])

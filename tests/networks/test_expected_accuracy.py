@@ -159,12 +159,6 @@ def test_a_seed_makes_it_again_and_by_default_it_is_always_the_same() -> None:
     assert wide[0] < narrow[0] < narrow[1] < wide[1]
 
 
-@pytest.mark.parametrize(("options", "message"), [({"alpha": 0}, "alpha"), ({"alpha": 1.5}, "alpha")])
-def test_levels_that_are_none_are_refused(options: dict[str, object], message: str) -> None:
-    with pytest.raises(ldp.LdpstatsError, match=message):
-        some_accuracy(**options)
-
-
 def test_the_picture_shows_every_rule_with_its_limits() -> None:
     found = some_accuracy()
     shown = found.picture().to_frame()

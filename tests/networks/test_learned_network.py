@@ -145,12 +145,6 @@ def test_averaged_network_meets_the_constraints():
         assert not set(ends) & set(edges)
 
 
-@pytest.mark.parametrize("threshold", [-0.1, 1.1, "half", np.nan])
-def test_no_threshold(threshold: object):
-    with pytest.raises(ldp.LdpstatsError, match="threshold = "):
-        learned().averaged(threshold)
-
-
 def test_averaging_needs_redraws():
     with pytest.raises(ldp.LdpstatsError, match="without redraws"):
         learned(300_000, 0).averaged()

@@ -280,12 +280,6 @@ def test_methods_are_those_that_are_documented():
         assert f'"{name}"' in str(ldp.learn_network.__doc__)
 
 
-@pytest.mark.parametrize("method", [None, 1, ["auto"], np.array(["auto", "pc"]), pd.DataFrame(), "tree"])
-def test_methods_of_other_names_and_types_are_refused(method: Any):
-    with pytest.raises(ldp.LdpstatsError, match=r"method = [^|]*'chow-liu'"):
-        ldp.learn_network(ldp.SampledGroups(ABC, epsilon=1.0).simulate(np.ones(12, dtype=int), rng=1), method)
-
-
 def test_pairs_with_too_many_cells_are_refused_before_they_take_memory():
     wide = ldp.Domain({name: list(range(80)) for name in "ab"})
     tables = ldp.SampledGroups(wide, epsilon=4.0).simulate(np.ones(6400, dtype=int), rng=1)

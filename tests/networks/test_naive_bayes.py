@@ -98,11 +98,6 @@ def test_a_label_alone_has_no_features() -> None:
         naive_bayes(alone, "Disease")
 
 
-def test_what_is_no_set_of_tables_is_refused() -> None:
-    with pytest.raises(ldp.LdpstatsError, match="a TableSet"):
-        naive_bayes(CHILD.sample(10, rng=1), "Disease")
-
-
 @pytest.mark.parametrize(
     "kind", ["SampledGroups", "WholeView", "PerAttribute", "HadamardCoefficients", "ProductDomain"]
 )

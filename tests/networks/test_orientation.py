@@ -197,12 +197,6 @@ def test_contradictions_are_refused() -> None:
         cpdag_of(of([("a", "b"), ("b", "a")]))
 
 
-def test_graphs_without_nodes_or_edges_are_their_own_class() -> None:
-    assert not cpdag_of(of([], []))
-    assert not extension_of(of([], []))
-    assert list(cpdag_of(of([]))) == list(extension_of(of([]))) == list(NODES)
-
-
 FREE = EdgeConstraints()
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.integrate import quad
-from scipy.stats import binom, chi2, false_discovery_control, kstest, norm
+from scipy.stats import binom, false_discovery_control, kstest, norm
 
 import ldpstats as ldp
 from ldpstats import Domain, LdpstatsError
@@ -115,17 +115,6 @@ def test_pvalues_that_do_not_matter_or_are_not_in_doubt_are_left_alone(monkeypat
         assert checked_pvalue(pool, shares(table), pvalue, 10, own=False) == pvalue
 
 
-def test_a_tail_is_a_survival_function() -> None:
-    table = ldp.SampledGroups(PAIR, epsilon=8.0).simulate(np.array([9, 0, 0, 0, 0, 9]) * 1000, rng=1)["a", "b"]
-    (pool,) = PairSources.of(PAIR, [table]).pools.values()
-    margins = shares(table)
-    value = IndependenceAt.of(margins, pool.covariance(product_of(margins)), own=False).measure(
-        table.estimate.reshape(1, -1)
-    )
-    found = asymptotic_pvalues(pool, table.estimate.reshape(1, -1), margins, own=False).item()
-    assert found == pytest.approx(chi2.sf(value.item(), 2))
-
-
 ASIA = network("asia")
 EXACT = 60.0
 FIGURES = ("information", "shrunken", "pvalue")
@@ -196,17 +185,6 @@ def test_sets_are_drawn_again_as_often_as_asked_and_by_their_seed(evidence: Pair
         next(evidence.redrawn(0))
 
 
-def test_a_set_read_again_gives_the_same(tables: TableSet, evidence: PairEvidence) -> None:
-    again = PairEvidence.of(TableSet.from_json(tables.to_json()))
-    for figure in FIGURES:
-        assert np.array_equal(getattr(again, figure), getattr(evidence, figure))
-
-
-def test_consistent_tables_are_taken_as_they_were_collected(tables: TableSet, evidence: PairEvidence) -> None:
-    consistent = PairEvidence.of(ldp.make_consistent(tables))
-    assert np.allclose(consistent.shrunken, evidence.shrunken)
-
-
 @pytest.mark.parametrize("n", [3, 20, 200])
 @pytest.mark.parametrize("epsilon", [1.0, EXACT])
 def test_few_respondents_and_categories_nobody_has_leave_numbers(n: int, epsilon: float) -> None:
@@ -218,12 +196,6 @@ def test_few_respondents_and_categories_nobody_has_leave_numbers(n: int, epsilon
         assert found.shrunken.min() >= 0
     nothing = [place for place, pair in enumerate(evidence.pairs) if {"asia", "tub"}.intersection(pair)]
     assert evidence.pvalue[nothing].min() > 0.05 / 28
-
-
-def test_tables_of_single_attributes_are_refused() -> None:
-    alone = ldp.SampledGroups(ASIA.domain, epsilon=2.0, k=1).simulate(ASIA.sample(100, 1), rng=1)
-    with pytest.raises(LdpstatsError, match="no two of"):
-        PairEvidence.of(alone)
 
 
 def test_pvalues_by_drawn_tables_are_fine_enough_for_all_pairs(monkeypatch: pytest.MonkeyPatch) -> None:

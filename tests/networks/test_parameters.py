@@ -196,16 +196,6 @@ def test_errors_are_drawn_with_a_covariance_like_that_of_pooled_tables() -> None
     )
 
 
-def test_consistent_tables_are_fitted_as_they_were_collected() -> None:
-    names = ["smoke", "lung", "bronc"]
-    domain = ASIA.domain.project(names)
-    tables = ldp.SampledGroups(domain, epsilon=4.0).simulate(ASIA.sample(10_000, rng=1)[names], rng=1)
-    parents = {"lung": ["smoke"], "bronc": ["smoke"]}
-    one, other = (fit_parameters(each, parents).network for each in (tables, ldp.make_consistent(tables)))
-    for name in names:
-        np.testing.assert_allclose(one.tables[name], other.tables[name], atol=1e-12)
-
-
 @pytest.mark.parametrize("kind", ["WholeView", "HadamardCoefficients", "PerAttribute", "CentralLaplace"])
 def test_tables_with_the_same_respondents_and_those_of_a_curator_are_fitted(kind: str) -> None:
     names = ["smoke", "lung", "bronc"]
@@ -217,14 +207,6 @@ def test_tables_with_the_same_respondents_and_those_of_a_curator_are_fitted(kind
     low, high = found.query("lung", {"smoke": "yes"}).conf_int()[0]
     assert low <= found.query("lung", {"smoke": "yes"}).estimate[0] <= high
     assert found.families.bound == "" or found.families.bound in spoken(found)
-
-
-def test_they_come_back_from_a_file_and_answer_as_before() -> None:
-    read = FittedParameters.from_json(fitted(2).to_json())
-    assert read.network == fitted(2).network
-    assert str(read) == str(fitted(2))
-    found = read.query("lung", {"xray": "yes"})
-    np.testing.assert_array_equal(found.conf_int(), fitted(2).query("lung", {"xray": "yes"}).conf_int())
 
 
 REFUSED: dict[str, tuple[Any, Any, dict[str, Any]]] = {
@@ -326,10 +308,3 @@ def test_the_picture_sets_apart_what_rests_on_an_assumption() -> None:
         name for name, own in apart.network.parents.items() if not own
     }
     assert {edge.kind for edge in fitted(3).picture().edges} == {"all edges"}
-
-
-def test_plain_values_are_those_of_the_frame() -> None:
-    plain, frame = fitted().to_dict(), fitted().to_frame()
-    assert [row["probability"] for row in plain["parameters"]] == frame["probability"].tolist()
-    assert plain["network"]["parents"]["tub"] == ["asia"]
-    assert (plain["n"], plain["simulated"]) == (fitted().n, fitted().n)

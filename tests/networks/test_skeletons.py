@@ -94,9 +94,6 @@ def test_ties_do_not_depend_on_the_order_of_attributes(names: tuple[str, ...]) -
     }
 
 
-FREE = EdgeConstraints()
-
-
 def evidence_of(joint: FloatArray, n: int, epsilon: float = 6.0, names: str = "abc") -> PairEvidence:
     domain = Domain({name: list(range(size)) for name, size in zip(names, joint.shape, strict=True)})
     return PairEvidence.of(SampledGroups(domain, epsilon=epsilon).simulate((joint * n).round().astype(int), rng=1))
@@ -157,12 +154,6 @@ def test_longer_paths_explain_their_ends_by_any_attribute_between() -> None:
     assert found.edges == (("a", "b"), ("b", "c"), ("c", "d"))
 
 
-def test_a_fork_is_as_a_chain() -> None:
-    given = np.array([[0.8, 0.2], [0.3, 0.7]])
-    joint = np.einsum("b,ba,bc->abc", [0.6, 0.4], given, given)
-    assert explained_pairs(evidence_of(joint, 1_000_000), [("a", "b"), ("a", "c"), ("b", "c")]) == {("a", "c")}
-
-
 def test_pairs_must_be_significant_among_all() -> None:
     evidence = evidence_of(chain_of_three(), 600_000)
     altered = replace(evidence, pvalue=np.array([0.01, 0.2, 0.02]))
@@ -192,7 +183,6 @@ def test_the_noise_of_either_leg_is_noise_of_the_path(wide: tuple[str, str]) -> 
     assert not explained_pairs(replace(noisy, interactions=known), noisy.pairs)
 
 
-FREE = EdgeConstraints()
 AGREE = np.array([[0.4, 0.1], [0.1, 0.4]])
 
 

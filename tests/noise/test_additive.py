@@ -1,50 +1,30 @@
-"""The law of summed noisy histograms agrees with brute force: every report enumerated, every matrix written out."""
+"""Noise that is independent in every cell agrees with brute force: sums of reports, and noisy counts of a curator."""
 
 from __future__ import annotations
 
 import json
+import math
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.signal import fftconvolve
+from scipy.integrate import quad
 from scipy.special import chdtrc
+from scipy.stats import multinomial, norm
 from support.comparisons import FALSE_FAILURE_RATE, close, on_contrasts, some_frequencies
-from support.report_laws import has_enumerated_moments
 
-from ldpstats.errors import LdpstatsError
+from ldpstats.errors import LdpstatsError, ReportError
 from ldpstats.estimation import invert
-from ldpstats.noise import SupportNoise, Tally
-from ldpstats.noise.additive import AdditiveNoise
+from ldpstats.noise import DiscreteLaplace, NoisyCounts, SupportNoise, Tally
+from ldpstats.noise.additive import AdditiveNoise, NoiseLaw, RoundedGaussian
 from ldpstats.saving.codec import decoded, encoded
 
 SKEW = AdditiveNoise(3, (0.4, 0.3, 0.2, 0.1))
 ALL = [AdditiveNoise(2, (0.6, 0.05, 0.25, 0.1)), SKEW, AdditiveNoise(4, (0.5, 0.3, 0.2)), AdditiveNoise(3, (0.7, 0.3))]
 
 each_noise = pytest.mark.parametrize("noise", ALL, ids=str)
-
-
-def report_law(noise: AdditiveNoise) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return all reports, a row each, and their probabilities given each value, from scratch."""
-    rows = np.array(list(product(range(len(noise.weights)), repeat=noise.cells)))
-    other = np.array(noise.weights)
-    own = other[::-1]
-    entries = [np.where(np.eye(noise.cells)[value], own[rows], other[rows]) for value in range(noise.cells)]
-    return rows, np.stack([chances.prod(axis=1) for chances in entries], axis=1)
-
-
-@each_noise
-def test_moments_are_those_of_the_enumerated_reports(noise: AdditiveNoise) -> None:
-    assert has_enumerated_moments(noise, *report_law(noise))
-
-
-@each_noise
-def test_log_likelihoods_and_the_level_are_those_of_the_enumerated_reports(noise: AdditiveNoise) -> None:
-    rows, law = report_law(noise)
-    said = noise.log_likelihoods(rows)
-    assert close(said - said[:, :1], np.log(law) - np.log(law[:, :1]))
-    assert close(noise.epsilon, np.log(law.max(axis=1) / law.min(axis=1)).max())
 
 
 @each_noise
@@ -58,74 +38,6 @@ def test_a_law_is_supported_exactly_where_every_entry_has_a_proper_one(noise: Ad
     expected = (entry > 0).all(axis=1) & (beside > 0).all(axis=1)
     assert 0 < expected.sum() < expected.size
     assert np.array_equal(noise.supports(tables), expected)
-
-
-@each_noise
-def test_score_and_information_are_the_dense_ones(noise: AdditiveNoise) -> None:
-    n, frequencies = 1000, some_frequencies(noise.cells)
-    counts = noise.draw(frequencies[0], n, 3, np.random.default_rng(5))
-    score, information = noise.score(frequencies, counts, n)
-    dense = np.linalg.inv(noise.covariance(frequencies) / n)
-    slope = (dense @ (noise.debias(counts / n) - frequencies)[..., None])[..., 0]
-    assert close(on_contrasts(information.dense()), on_contrasts(dense))
-    centre = slope.mean(axis=-1, keepdims=True)
-    assert close(score - score.mean(axis=-1, keepdims=True), slope - centre)
-    shared, _ = noise.score(frequencies[:1], counts, n)
-    assert close(shared[0], score[0])
-    assert shared.shape == score.shape
-    norm = np.einsum("ti,tij,tj->t", slope - centre, np.linalg.pinv(on_contrasts(dense), rtol=1e-10), slope - centre)
-    assert close(information.contrast_norm(score), norm)
-
-
-def tally_law(noise: AdditiveNoise, respondents: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Convolve reports of respondents whose values have the given frequencies; an axis per entry of the tally."""
-    rows, law = report_law(noise)
-    total = np.ones((1,) * noise.cells)
-    for frequencies in respondents:
-        one = np.zeros((len(noise.weights),) * noise.cells)
-        one[tuple(rows.T)] = law @ frequencies
-        total = fftconvolve(total, one)
-    return total
-
-
-def fits(tallies: NDArray[np.int64], law: NDArray[np.float64]) -> bool:
-    """Pearson's test against an exact law; rare outcomes are taken together, and left out if they are rare even so."""
-    seen = np.zeros(law.shape)
-    np.add.at(seen, tuple(tallies.T), 1)  # out of range means impossible, and raises
-    expected = law * len(tallies)
-    common = expected >= 10
-    found, due = (np.append(one[common], one[~common].sum()) for one in (seen, expected))
-    found, due = found[due >= 10], due[due >= 10]
-    return bool(chdtrc(due.size - 1, ((found - due) ** 2 / due).sum()) > FALSE_FAILURE_RATE)
-
-
-@each_noise
-def test_tallies_of_few_respondents_have_their_exact_law(noise: AdditiveNoise) -> None:
-    known = np.bincount([0, 0, noise.cells - 1], minlength=noise.cells)
-    given = noise.simulate(np.tile(known, (40_000, 1)), np.random.default_rng(1))
-    law = tally_law(noise, [np.eye(noise.cells)[x] for x in (0, 0, -1)])
-    assert fits(given, law)
-    frequencies = some_frequencies(noise.cells)[0]
-    random = noise.draw(frequencies, 3, 40_000, np.random.default_rng(2))
-    assert fits(random, tally_law(noise, [frequencies] * 3))
-    assert not fits(random, law)
-
-
-@pytest.mark.parametrize("n", [10**6, 35 * 10**8])
-def test_tallies_of_many_respondents_have_the_exact_moments(n: int) -> None:
-    """Six standard errors for each entry, so a false failure in less than one of a million runs."""
-    frequencies, repeats = np.array([0.5, 0.3, 0.2]), 3000
-    known = (n * frequencies).astype(np.int64)
-    of_each = np.tensordot(known, SKEW.report_covariance(np.eye(3)), axes=1)
-    given = SKEW.simulate(np.tile(known, (repeats, 1)), np.random.default_rng(3))
-    random = SKEW.draw(frequencies, n, repeats, np.random.default_rng(4))
-    for tallies, covariance in ((given, of_each), (random, n * SKEW.report_covariance(frequencies))):
-        deviation = np.sqrt(np.diagonal(covariance))
-        centred = (tallies - n * SKEW.mean(frequencies)) / deviation
-        correlation = covariance / np.outer(deviation, deviation)
-        error = np.abs(centred.T @ centred / repeats - correlation) / np.sqrt((1 + correlation**2) / repeats)
-        assert np.abs(centred.mean(axis=0)).max() * np.sqrt(repeats) < 6
-        assert error.max() < 6
 
 
 def test_two_numbers_are_symmetric_unary_encoding() -> None:
@@ -163,12 +75,6 @@ def test_a_report_adds_at_most_the_largest_number_to_an_entry() -> None:
         Tally(SKEW, np.array([31, 0, 0]), 10)
 
 
-def test_plain_values_give_the_same_model() -> None:
-    assert decoded(json.loads(json.dumps(encoded(SKEW)))) == SKEW
-    assert hash(AdditiveNoise(3, SKEW.weights)) == hash(SKEW)
-    assert SKEW.merged(np.array([0, 0, 1])) is None
-
-
 @pytest.mark.parametrize(
     ("cells", "weights"),
     [
@@ -184,3 +90,284 @@ def test_plain_values_give_the_same_model() -> None:
 def test_laws_that_tell_nothing_or_everything_are_refused(cells: int, weights: tuple[float, ...]) -> None:
     with pytest.raises(LdpstatsError, match=r"positive weights that sum to 1|the cells of a table = 1\."):
         AdditiveNoise(cells, weights)
+
+
+SCALES = (0.2, 1.0, 3.0)
+FAR = 140
+
+
+def noise_law(scale: float, releases: int = 1) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return whole numbers around zero and their probabilities as summed noise, from scratch."""
+    values = np.arange(-FAR, FAR + 1)
+    one = np.exp(-np.abs(values) / scale)
+    one /= one.sum()
+    law = one
+    for _ in range(releases - 1):
+        law = np.convolve(law, one, mode="same")
+    return values, law
+
+
+def fits(drawn: NDArray[np.int64], values: NDArray[np.int64], law: NDArray[np.float64]) -> bool:
+    """Pearson's test against an exact law, rare outcomes taken together."""
+    expected = law * drawn.size
+    seen = (drawn.ravel()[:, None] == values).sum(axis=0)
+    common = expected >= 10
+    found, due = (np.append(one[common], drawn.size - one[common].sum()) for one in (seen, expected))
+    found, due = found[due >= 10], due[due >= 10]
+    return bool(chdtrc(due.size - 1, ((found - due) ** 2 / due).sum()) > FALSE_FAILURE_RATE)
+
+
+def rounded_law(sigma: float) -> NDArray[np.float64]:
+    """Return the probabilities of the same numbers as rounded normal noise, from tails, lest digits be lost."""
+    distance = np.abs(np.arange(-FAR, FAR + 1))
+    law: NDArray[np.float64] = norm.sf((distance - 0.5) / sigma) - norm.sf((distance + 0.5) / sigma)
+    return law
+
+
+LAWS = [(DiscreteLaplace(scale), noise_law(scale)[1]) for scale in SCALES]
+LAWS += [(RoundedGaussian(sigma), rounded_law(sigma)) for sigma in (0.3, 1.0, 1.99, 2.0, 6.5)]
+each_law = pytest.mark.parametrize(("noise", "law"), LAWS, ids=[str(one) for one, _ in LAWS])
+
+
+@each_law
+def test_variance_and_weights_are_those_of_the_enumerated_law(noise: NoiseLaw, law: NDArray[np.float64]) -> None:
+    values, near = np.arange(-FAR, FAR + 1), law > 1e-290
+    assert close(law.sum(), 1)
+    assert noise.variance == pytest.approx(law @ values**2, rel=1e-13)
+    weight = noise.log_weight(values[near])
+    assert weight - weight.max() == pytest.approx(np.log(law[near] / law.max()), rel=1e-9)
+
+
+@pytest.mark.parametrize("releases", [1, 2, 5])
+@each_law
+def test_noise_has_its_exact_law(noise: NoiseLaw, law: NDArray[np.float64], releases: int) -> None:
+    sums = [law]
+    for _ in range(releases):
+        sums.append(np.convolve(sums[-1], law, mode="same"))
+    drawn, values = noise.sums(releases, (20_000,), np.random.default_rng(1)), np.arange(-FAR, FAR + 1)
+    assert fits(drawn, values, sums[releases - 1])
+    assert noise.variance < 0.01 or not fits(drawn, values, sums[releases])
+
+
+@pytest.mark.parametrize(("scale", "excess"), [(2.0, 0.0215), (20.0, 0.00021), (1e6, 1e-12)])
+def test_the_variance_is_practically_that_of_the_continuous_law(scale: float, excess: float) -> None:
+    assert 0 <= 1 - DiscreteLaplace(scale).variance / (2 * scale**2) <= excess
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_the_level_is_that_of_two_records_and_one_histogram(scale: float) -> None:
+    """Enumerate all releases of two cells, for a respondent who is in the one or the other."""
+    values, law = noise_law(scale)
+    near = np.arange(FAR - 5, FAR + 6)
+    released = [law[i - 1] * law[j] / (law[i] * law[j - 1]) for i, j in product(near, near)]
+    assert close(NoisyCounts(2, 1, DiscreteLaplace(scale)).epsilon, math.log(max(released)))
+    assert values[near].tolist() == list(range(-5, 6))
+
+
+def test_noise_of_any_size_has_the_exact_variance() -> None:
+    """A Laplace draw has kurtosis 6; six standard errors fail falsely less than once in a million."""
+    for scale in (50.0, 1e5, 1e9):
+        drawn = DiscreteLaplace(scale).sums(1, (20_000,), np.random.default_rng(2)) / scale
+        assert abs(drawn.mean()) < 6 * math.sqrt(2 / 20_000)
+        assert abs((drawn**2).mean() / 2 - 1) < 6 * math.sqrt(5 / 20_000)
+
+
+def test_a_release_is_the_true_counts_and_one_noise_per_cell() -> None:
+    noise, true = NoisyCounts(3, 12, DiscreteLaplace(1.0)), np.array([7, 5, 0])
+    released = noise.simulate(np.tile(true, (20_000, 1)), np.random.default_rng(3)) - true
+    for cell in released.T:
+        assert fits(cell, *noise_law(1.0))
+    correlation = np.corrcoef(released.T)[np.triu_indices(3, 1)]
+    assert np.abs(correlation).max() < 6 / math.sqrt(20_000)
+    assert noise.simulate(np.tile(true, (2, 3, 1)), np.random.default_rng(3)).shape == (2, 3, 3)
+
+
+@pytest.mark.parametrize("releases", [1, 2])
+def test_drawn_tallies_have_the_exact_law_of_random_respondents(releases: int) -> None:
+    frequencies, n = np.array([0.7, 0.3]), 2 * releases
+    noise = NoisyCounts(2, 2, DiscreteLaplace(0.5))
+    drawn = noise.draw(frequencies, n, 20_000, np.random.default_rng(4))
+    values, law = noise_law(0.5, releases)
+    for cell, frequency in enumerate(frequencies):
+        counted = np.zeros_like(law)
+        counted[FAR : FAR + n + 1] = multinomial.pmf([[i, n - i] for i in range(n + 1)], n, [frequency, 1 - frequency])
+        assert fits(drawn[:, cell], values, np.convolve(counted, law, mode="same"))
+
+
+def test_moments_are_those_of_a_respondent_and_her_share_of_the_noise() -> None:
+    noise, frequencies = NoisyCounts(4, 50, DiscreteLaplace(3.0)), some_frequencies(4)
+    values, law = noise_law(3.0)
+    sampling = np.stack([np.diag(one) - np.outer(one, one) for one in frequencies])
+    expected = sampling + law @ values**2 / 50 * np.eye(4)
+    matrix, offset = noise.design()
+    assert close(noise.report_covariance(frequencies), expected)
+    assert close(noise.covariance(frequencies), expected)
+    assert close(noise.mean(frequencies), frequencies @ matrix.T + offset)
+    assert close(noise.debias(noise.mean(frequencies)), frequencies)
+
+
+@pytest.mark.parametrize("releases", [1, 2])
+def test_the_estimate_is_unbiased_and_its_covariance_exact_by_enumeration(releases: int) -> None:
+    frequency, n = 0.3, 2 * releases
+    noise = NoisyCounts(2, 2, DiscreteLaplace(0.5))
+    values, law = noise_law(0.5, releases)
+    near = np.abs(values) <= 30
+    outcomes, weights = [], []
+    for ones in range(n + 1):
+        chance = math.comb(n, ones) * frequency**ones * (1 - frequency) ** (n - ones)
+        for (i, p), (j, q) in product(zip(values[near], law[near], strict=True), repeat=2):
+            outcomes.append([ones + i, n - ones + j])
+            weights.append(chance * p * q)
+    estimate = invert(Tally(noise, np.array(outcomes), n))
+    mean = np.average(estimate.estimate, axis=0, weights=weights)
+    centred = estimate.estimate - mean
+    spread = np.einsum("t,ti,tj->ij", weights, centred, centred)
+    assert close(sum(weights), 1)
+    assert close(mean, [frequency, 1 - frequency])
+    assert close(spread, noise.covariance(mean) / n)
+    assert estimate.bounds is None
+    assert np.diagonal(estimate.covariance, axis1=1, axis2=2).min() >= noise.spread / (n - 1)
+
+
+def test_a_cell_that_shows_less_than_nothing_has_the_variance_of_its_noise() -> None:
+    noise = NoisyCounts(2, 100, DiscreteLaplace(0.5))
+    estimate = invert(Tally(noise, [[103, -3], [-1, -2], [70, 30]], 100))
+    share = noise.law.variance / 100
+    sampling = [[[0, 0], [0, 0]], [[0.25, -0.25], [-0.25, 0.25]], [[0.21, -0.21], [-0.21, 0.21]]]
+    assert estimate.estimate.tolist() == [[1.03, -0.03], [-0.01, -0.02], [0.7, 0.3]]
+    assert close(estimate.covariance, (np.array(sampling) + share * np.eye(2)) / 99)
+
+
+@pytest.mark.parametrize("releases", [1, 3])
+def test_score_and_information_are_the_dense_ones(releases: int) -> None:
+    noise, frequencies, n = NoisyCounts(4, 200, DiscreteLaplace(4.0)), some_frequencies(4), 200 * releases
+    counts = noise.draw(frequencies[0], n, 3, np.random.default_rng(5))
+    score, information = noise.score(frequencies, counts, n)
+    dense = np.linalg.inv(noise.covariance(frequencies) / n)
+    slope = (dense @ (counts / n - frequencies)[..., None])[..., 0]
+    assert close(on_contrasts(information.dense()), on_contrasts(dense))
+    assert close(score - score.mean(axis=-1, keepdims=True), slope - slope.mean(axis=-1, keepdims=True))
+
+
+def test_frequencies_are_supported_exactly_where_the_covariance_is_positive_definite() -> None:
+    noise = NoisyCounts(3, 10, DiscreteLaplace(1.5))
+    grid = np.linspace(-2, 3, 61) + 1e-3
+    tables = np.array([[one, other, 1 - one - other] for one, other in product(grid, grid)])
+    definite = np.linalg.eigvalsh(noise.report_covariance(tables)).min(axis=-1) > 0
+    assert 0 < definite.sum() < definite.size
+    assert np.array_equal(noise.supports(tables), definite)
+
+
+def test_what_a_single_respondents_table_says_is_its_likelihood() -> None:
+    noise, reach = NoisyCounts(3, 1, DiscreteLaplace(1.5)), np.array(list(product(range(-2, 4), repeat=3)))
+    values, law = noise_law(1.5)
+    likelihood = np.stack(
+        [np.prod(law[np.searchsorted(values, reach - np.eye(3, dtype=int)[value])], axis=1) for value in range(3)],
+        axis=1,
+    )
+    said = noise.log_likelihoods(reach)
+    assert close(said - said[:, :1], np.log(likelihood / likelihood[:, :1]))
+
+
+@pytest.mark.parametrize("counts", [[-3, 15], [[-3, 15], [12, 40]], [-3.0, 15.0]])
+def test_noisy_counts_may_be_negative_and_exceed_the_respondents(counts: Any) -> None:
+    tally = Tally(NoisyCounts(2, 10, DiscreteLaplace(4.0)), counts, 10)
+    assert tally.counts.tolist() == np.array(counts).tolist()
+    assert tally.counts.dtype == np.int64
+    with pytest.raises(ValueError, match="read-only"):
+        tally.counts[0] = 5
+    assert Tally(tally.noise, [-5, 3], 0).n == 0
+    with pytest.raises(LdpstatsError, match="nonnegative whole counts"):
+        Tally(SupportNoise.independent(2, 0.5, 0.1), [-3, 5], 10)
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [[-1.5, 2], [math.nan, 1], [math.inf, 1], [1, 2, 3], 5, ["1", "2"], [True, False], [-(2**63), 1], [[1], []]],
+)
+def test_noisy_counts_are_whole_numbers_one_for_each_value(counts: Any) -> None:
+    with pytest.raises(LdpstatsError, match="Allowed"):
+        Tally(NoisyCounts(2, 10, DiscreteLaplace(4.0)), counts, 10)
+
+
+def test_releases_of_as_many_respondents_add_up_with_their_noise() -> None:
+    noise, frequencies = NoisyCounts(2, 10, DiscreteLaplace(2.0)), np.array([0.6, 0.4])
+    both = Tally(noise, [-1, 12], 10) + Tally(noise, [7, 2], 10, simulated=True)
+    assert (both.counts.tolist(), both.n, both.simulated) == ([6, 14], 20, 10)
+    values, law = noise_law(2.0, releases=2)
+    sampling = np.diag(frequencies) - np.outer(frequencies, frequencies)
+    assert close(20 * noise.report_covariance(frequencies), 20 * sampling + law @ values**2 * np.eye(2))
+    for other in (NoisyCounts(2, 11, DiscreteLaplace(2.0)), NoisyCounts(2, 10, DiscreteLaplace(2.5))):
+        with pytest.raises(ReportError, match="seen through"):
+            _ = both + Tally(other, [5, 5], 10)
+
+
+def test_only_whole_releases_are_drawn() -> None:
+    noise, rng = NoisyCounts(2, 10, DiscreteLaplace(2.0)), np.random.default_rng(1)
+    with pytest.raises(LdpstatsError, match=r"add up to 9\. Allowed: those of 10 respondents"):
+        noise.simulate(np.array([4, 5]), rng)
+    for n in (0, 5, 15):
+        with pytest.raises(LdpstatsError, match="releases of 10 respondents each"):
+            noise.draw(np.array([0.5, 0.5]), n, 1, rng)
+
+
+def test_plain_values_give_the_same_model() -> None:
+    for noise in (NoisyCounts(3, 100, DiscreteLaplace(2.5)), SKEW):
+        again = decoded(json.loads(json.dumps(encoded(noise))))
+        assert again == noise
+        assert hash(again) == hash(noise)
+        assert noise.merged(np.array([0, 0, 1])) is None
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0, 0.001, math.inf, math.nan])
+def test_scales_of_no_noise_or_nothing_but_noise_are_refused(scale: float) -> None:
+    with pytest.raises(LdpstatsError, match="finite scales"):
+        DiscreteLaplace(scale)
+
+
+@pytest.mark.parametrize(("cells", "n"), [(1, 10), (2, -1), (2, 1.5), (2.0, 10)])
+def test_tables_of_no_cells_or_respondents_are_refused(cells: Any, n: Any) -> None:
+    with pytest.raises(LdpstatsError, match="whole number"):
+        NoisyCounts(cells, n, DiscreteLaplace(1.0))
+
+
+@pytest.mark.parametrize(("sigma", "epsilon"), [(0.8, 1.0), (1.5, 0.5), (4.0, 0.2), (0.6, 3.0)])
+def test_delta_is_that_of_normal_noise_by_integration_and_rounding_has_no_more(sigma: float, epsilon: float) -> None:
+    """One record moves two cells by one each: along that direction by √2."""
+    shift = math.sqrt(2)
+
+    def excess(z: float) -> float:
+        return max(norm.pdf(z, shift, sigma) - math.exp(epsilon) * norm.pdf(z, 0, sigma), 0)
+
+    start = shift / 2 + epsilon * sigma**2 / shift
+    stated = RoundedGaussian(sigma).delta(epsilon, shift)
+    assert stated == pytest.approx(quad(excess, start, shift + 12 * sigma, epsabs=1e-14)[0], rel=1e-8)
+    law = rounded_law(sigma)
+    held, other = np.outer(law[:-1], law[1:]), np.outer(law[1:], law[:-1])  # a count in the one cell, or the other
+    rounded = np.maximum(held - math.exp(epsilon) * other, 0).sum()
+    assert 0.2 * stated < rounded <= stated
+    if sigma > 3:
+        assert rounded > 0.98 * stated
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 0.1, 1.0, 8.0, 60.0])
+@pytest.mark.parametrize("delta", [1e-12, 1e-6, 0.01, 0.6])
+def test_the_least_sigma_has_the_delta_and_no_less_would_do(epsilon: float, delta: float) -> None:
+    found = RoundedGaussian.least(epsilon, delta, math.sqrt(2))
+    assert found.delta(epsilon, math.sqrt(2)) <= delta
+    assert RoundedGaussian(found.sigma * (1 - 1e-7)).delta(epsilon, math.sqrt(2)) > delta
+    assert found.sigma <= 2 * math.sqrt(math.log(1.25 / delta)) / epsilon or epsilon >= 1 or delta > 0.5
+
+
+def test_normal_noise_has_no_level_but_all_else_of_noisy_counts() -> None:
+    noise, frequencies = NoisyCounts(3, 50, RoundedGaussian(4.0)), some_frequencies(3)
+    assert noise.epsilon == math.inf
+    assert decoded(encoded(noise)) == noise
+    sampling = np.stack([np.diag(one) - np.outer(one, one) for one in frequencies])
+    assert close(noise.report_covariance(frequencies), sampling + (16 + 1 / 12) / 50 * np.eye(3))
+    tally, law = np.array([7, -3, 0]), np.log(rounded_law(4.0))
+    expected = [law[FAR + tally[cell] - 1] - law[FAR + tally[cell]] for cell in range(3)]
+    assert noise.log_likelihoods(tally) == pytest.approx(expected, rel=1e-9)
+    for sigma in (0.0, 0.001, math.inf, math.nan):
+        with pytest.raises(LdpstatsError, match="finite scales"):
+            RoundedGaussian(sigma)

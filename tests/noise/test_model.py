@@ -12,23 +12,41 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc
 from support.comparisons import FALSE_FAILURE_RATE, close, on_contrasts, some_frequencies
 from support.report_laws import has_enumerated_moments, report_law
+from support.revealed_bits import BLOOM, REVEALED
 
 from ldpstats.errors import NotIdentifiedError
-from ldpstats.noise import DenseChannel, MultinomialNoise, NoiseModel, SummedSupport, SupportNoise, TruthOrFake
-from ldpstats.noise.pattern_channel import patterns_of
+from ldpstats.noise import (
+    AdditiveNoise,
+    DenseChannel,
+    NoiseModel,
+    RevealedBits,
+    SummedSupport,
+    SupportNoise,
+    TruthOrFake,
+)
+from ldpstats.noise.pattern_channel import pattern_channel, patterns_of
 
 SUBSETS = [SupportNoise.subset(*one) for one in [(2, 0.7, 1), (3, 0.8, 2), (4, 0.6, 2), (6, 0.75, 3), (4, 1.0, 2)]]
 BITS = [SupportNoise.independent(*one) for one in [(2, 0.5, 0.1), (4, 0.5, 0.2), (3, 1.0, 0.0)]]
-FAKES = [MultinomialNoise(TruthOrFake(*one)) for one in [(0.4, (0.25,) * 4), (0.3, (0.7, 0.1, 0.2)), (1.0, (1.0, 0.0))]]
-TALL = MultinomialNoise(DenseChannel(((0.5, 0.2, 0.2, 0.1), (0.1, 0.6, 0.2, 0.1), (0.1, 0.1, 0.1, 0.7))))
-FLAT = MultinomialNoise(DenseChannel(((0.7, 0.3), (0.4, 0.6), (0.2, 0.8), (0.25, 0.75))))
-WRITTEN_OUT = [MultinomialNoise(DenseChannel(tuple(map(tuple, one.channel.matrix())))) for one in FAKES]
+FAKES = [TruthOrFake(*one) for one in [(0.4, (0.25,) * 4), (0.3, (0.7, 0.1, 0.2)), (1.0, (1.0, 0.0))]]
+TALL = DenseChannel(((0.5, 0.2, 0.2, 0.1), (0.1, 0.6, 0.2, 0.1), (0.1, 0.1, 0.1, 0.7)))
+FLAT = DenseChannel(((0.7, 0.3), (0.4, 0.6), (0.2, 0.8), (0.25, 0.75)))
+WRITTEN_OUT = [DenseChannel(tuple(map(tuple, one.matrix()))) for one in FAKES]
 SUMS = [SummedSupport(SUBSETS[3], (3, 1, 2)), SummedSupport(SUBSETS[0], (1, 1)), SummedSupport(SUBSETS[2], (1, 3))]
 SUMS += [SummedSupport(BITS[1], (1, 3)), SummedSupport(SupportNoise.independent(5, 0.8, 0.3), (2, 1, 2))]
 SUMS += [SummedSupport(BITS[2], (1, 2))]
-ALL = [*SUBSETS, *BITS, *SUMS, *FAKES, TALL, FLAT, *WRITTEN_OUT]
+SKEW = AdditiveNoise(3, (0.4, 0.3, 0.2, 0.1))
+ADDED = [
+    AdditiveNoise(2, (0.6, 0.05, 0.25, 0.1)),
+    SKEW,
+    AdditiveNoise(4, (0.5, 0.3, 0.2)),
+    AdditiveNoise(3, (0.7, 0.3)),
+]
+PATTERNS = [pattern_channel(noise) for noise in (SUBSETS[3], BITS[1])]
+ALL = [*SUBSETS, *BITS, *SUMS, *FAKES, TALL, FLAT, *WRITTEN_OUT, *ADDED, *PATTERNS, *REVEALED.values()]
 
-each_noise = pytest.mark.parametrize("noise", ALL, ids=str)
+NAMES = [*map(str, ALL[: -len(REVEALED)]), *REVEALED]
+each_noise = pytest.mark.parametrize("noise", ALL, ids=NAMES)
 
 
 @pytest.mark.parametrize("noise", [*SUBSETS, *BITS], ids=str)
@@ -61,21 +79,31 @@ def test_what_a_model_is_like_is_what_its_reports_are_like(noise: NoiseModel) ->
         own, common = noise.own_and_common
         assert close(rows.T @ law, own * np.eye(noise.cells) + np.asarray(common)[:, None])
     assert (noise.truth_or_fake is not None) == (noise in FAKES)
-    assert noise.exchangeable == (noise in FAKES or noise in SUBSETS or noise in BITS)
-    assert noise.by_value is noise
-    assert noise.members is None
+    assert noise.exchangeable == any(noise in alike for alike in (FAKES, SUBSETS, BITS, ADDED))
+    assert (noise.by_value is noise) == (noise.members is None) == (noise not in PATTERNS)
 
 
 @pytest.mark.parametrize("noise", [*SUBSETS, *BITS], ids=str)
 def test_whole_reports_are_counted_by_value_through_their_members(noise: SupportNoise) -> None:
     channel = patterns_of(noise)
     assert channel is not None
-    whole = MultinomialNoise(channel)
-    assert whole.by_value == noise
-    assert whole.has_likelihood
-    assert not whole.exchangeable
-    assert whole.members is not None
-    assert close(whole.mean(np.eye(noise.cells)) @ whole.members, noise.mean(np.eye(noise.cells)))
+    assert channel.by_value == noise
+    assert channel.has_likelihood
+    assert not channel.exchangeable
+    assert channel.members is not None
+    assert close(channel.mean(np.eye(noise.cells)) @ channel.members, noise.mean(np.eye(noise.cells)))
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [one for one in ALL if one not in SUMS and report_law(one)[1].min() > 0],
+    ids=lambda one: type(one).__name__,
+)
+def test_log_likelihoods_and_the_level_are_those_of_the_enumerated_reports(noise: NoiseModel) -> None:
+    rows, law = report_law(noise)
+    said = noise.log_likelihoods(rows)
+    assert close(said - said[:, :1], np.log(law) - np.log(law[:, :1]))
+    assert noise.epsilon == pytest.approx(np.log((law.max(axis=1) / law.min(axis=1)).max()), rel=1e-12)
 
 
 def fits(seen: Counter[tuple[int, ...]], law: dict[tuple[int, ...], float]) -> bool:
@@ -115,6 +143,12 @@ def test_tallies_of_few_respondents_have_their_exact_law(noise: NoiseModel) -> N
     assert fits(Counter(map(tuple, random.tolist())), tally_law(noise, [frequencies] * 3))
 
 
+def test_the_test_of_a_law_sees_a_flip_that_is_off_by_a_twentieth() -> None:
+    off = RevealedBits(BLOOM.encoding, BLOOM.keep, BLOOM.flip * 0.95, cohorts=2)
+    tallies = off.simulate(np.tile([1, 0, 0], (100_000, 1)), np.random.default_rng(5))
+    assert not fits(Counter(map(tuple, tallies.tolist())), tally_law(BLOOM, [np.eye(3)[0]]))
+
+
 def has_moments(tallies: NDArray[np.int64], mean: NDArray[np.float64], covariance: NDArray[np.float64]) -> bool:
     """Compare sample moments with exact ones; six standard errors each, so below 1e-6 for all entries together."""
     variance = np.diagonal(covariance)
@@ -126,7 +160,7 @@ def has_moments(tallies: NDArray[np.int64], mean: NDArray[np.float64], covarianc
 
 # Beyond 1e9 respondents the subset sampler has to split them.
 @pytest.mark.parametrize("n", [10**6, 35 * 10**8])
-@pytest.mark.parametrize("noise", [SUBSETS[2], SUBSETS[3], BITS[1], FAKES[0], FAKES[1], TALL, FLAT], ids=str)
+@pytest.mark.parametrize("noise", [SUBSETS[2], SUBSETS[3], BITS[1], FAKES[0], FAKES[1], TALL, FLAT, SKEW], ids=str)
 def test_tallies_of_many_respondents_have_the_exact_moments(noise: NoiseModel, n: int) -> None:
     frequencies = np.arange(noise.cells) / (noise.cells * (noise.cells - 1) / 2)
     known = np.round(n * frequencies).astype(np.int64)
@@ -141,17 +175,15 @@ def test_tallies_of_many_respondents_have_the_exact_moments(noise: NoiseModel, n
 
 
 @each_noise
-def test_score_and_information_are_the_dense_ones(noise: NoiseModel) -> None:
+def test_score_and_information_are_those_of_the_moments(noise: NoiseModel) -> None:
+    """Of a channel they are those of the likelihood, which has the same: a multinomial law is an exponential family."""
     n, frequencies = 1000, some_frequencies(noise.cells)
     counts = noise.draw(frequencies[0], n, 3, np.random.default_rng(5))
     score, information = noise.score(frequencies, counts, n)
-    if isinstance(noise, MultinomialNoise):
-        channel, mean = noise.channel.matrix(), noise.mean(frequencies)
-        dense = np.einsum("xy,ty,zy->txz", channel, n / mean, channel)
-        slope = (counts / mean) @ channel.T
-    else:
-        dense = np.linalg.pinv(noise.covariance(frequencies) / n, hermitian=True, rtol=1e-10)
-        slope = (dense @ (noise.debias(counts / n) - frequencies)[..., None])[..., 0]
+    matrix, _ = noise.design()
+    inverse = np.linalg.pinv(noise.report_covariance(frequencies), hermitian=True, rtol=1e-10)
+    dense = n * matrix.T @ inverse @ matrix
+    slope = (matrix.T @ inverse @ (counts - n * noise.mean(frequencies))[..., None])[..., 0]
     assert close(on_contrasts(information.dense()), on_contrasts(dense))
     centre = slope.mean(axis=-1, keepdims=True)
     assert close(score - score.mean(axis=-1, keepdims=True), slope - centre)
@@ -172,11 +204,12 @@ def test_a_channel_written_out_says_the_same_as_its_structure(fake: NoiseModel, 
     assert close(dense.covariance(frequencies), fake.covariance(frequencies))
     proportions /= proportions.sum(axis=1, keepdims=True)
     assert close(dense.debias(proportions), fake.debias(proportions))
+    assert dense.epsilon == pytest.approx(fake.epsilon, rel=1e-12)
 
 
 def test_randomized_response_is_selection_of_subsets_of_one() -> None:
     truth, cells, n = 0.4, 5, 300
-    fake = MultinomialNoise(TruthOrFake(truth, (1 / cells,) * cells))
+    fake = TruthOrFake(truth, (1 / cells,) * cells)
     subset = SupportNoise.subset(cells, truth + (1 - truth) / cells, 1)
     frequencies = some_frequencies(cells)
     counts = fake.draw(frequencies[0], n, 3, np.random.default_rng(6))
@@ -185,12 +218,3 @@ def test_randomized_response_is_selection_of_subsets_of_one() -> None:
     assert close(subset.debias(counts / n), fake.debias(counts / n))
     assert close(on_contrasts(of_first.dense()), on_contrasts(of_second.dense()))
     assert close(first - first.mean(axis=-1, keepdims=True), second - second.mean(axis=-1, keepdims=True))
-
-
-@pytest.mark.parametrize(("m", "level"), [(2, 1.10), (4, 1.61), (9, 2.30), (16, 2.83), (36, 3.61), (81, 4.41)])
-def test_truth_or_fake_has_the_level_of_its_rarest_fake(m: int, level: float) -> None:
-    uniform = TruthOrFake(0.5, (1 / m,) * m)
-    assert round(uniform.epsilon, 2) == level
-    dense = DenseChannel(tuple(map(tuple, uniform.matrix().tolist())))
-    assert dense.epsilon == pytest.approx(uniform.epsilon, rel=1e-12)
-    assert TruthOrFake(0.5, (0.0, *(1 / (m - 1),) * (m - 1))).epsilon == float("inf")

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import pickle
 import tracemalloc
-from collections import Counter
-from itertools import combinations, product
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy.special import chdtrc
 from support.comparisons import FALSE_FAILURE_RATE, close, some_frequencies
+from support.revealed_bits import COHORTS, DBITFLIP, FILTERS, REVEALED, SKETCH, SOME_OF_A_COHORT, UNARY, UNIDENTIFIED
 
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, ReportError
 from ldpstats.noise import SupportNoise, Tally
@@ -20,94 +19,12 @@ from ldpstats.noise.revealed import RevealedBits, differing_bits
 from ldpstats.noise.subsets import uniform_subset_counts
 from ldpstats.saving.codec import decoded, encoded
 
-SKETCH = np.array([[1, 0, 0], [0, 1, 1], [0, 1, 0], [1, 0, 1], [0, 0, 1], [1, 1, 0]])
-FILTERS = np.array([[1, 0, 1], [1, 1, 0], [0, 1, 1], [0, 0, 1], [1, 1, 1], [1, 0, 0]])
-DEPENDENT = np.array([[1, 1, 0], [0, 0, 1], [1, 1, 0], [0, 0, 1]])
 
-UNARY = RevealedBits(np.eye(3), 0.75, 0.2)
-DBITFLIP = RevealedBits(np.eye(4), 0.7, 0.3, revealed=2)
-ONE_BIT = RevealedBits(np.eye(3), 0.9, 0.4, revealed=1)
-COHORTS = RevealedBits(SKETCH, 0.8, 0.3, cohorts=3)
-BLOOM = RevealedBits(FILTERS, 0.6, 0.4, cohorts=2)
-SOME_OF_A_COHORT = RevealedBits(FILTERS, 0.65, 0.1, cohorts=2, revealed=2)
-SINGLE_SLOTS = RevealedBits(FILTERS, 0.65, 0.1, cohorts=6)
-UNIDENTIFIED = RevealedBits(DEPENDENT, 0.8, 0.3, cohorts=2)
-IDENTIFIED = [UNARY, DBITFLIP, ONE_BIT, COHORTS, BLOOM, SOME_OF_A_COHORT, SINGLE_SLOTS]
-NAMES = ["unary", "dbitflip", "one bit", "cohorts", "bloom", "some of a cohort", "single slots"]
-
-each_noise = pytest.mark.parametrize("noise", [*IDENTIFIED, UNIDENTIFIED], ids=[*NAMES, "unidentified"])
-each_identified = pytest.mark.parametrize("noise", IDENTIFIED, ids=NAMES)
-
-
-def report_law(noise: RevealedBits) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return what one report can add to a tally, a row each, and its chance given each value, from scratch."""
-    width = len(noise.encoding) // noise.cohorts
-    rows, chances = [], []
-    for cohort, shown in product(range(noise.cohorts), combinations(range(width), noise.size)):
-        for bits in product((0, 1), repeat=noise.size):
-            row = np.zeros((noise.cohorts, 2, width), dtype=int)
-            chance = np.full(noise.cells, 1 / noise.cohorts / len(list(combinations(range(width), noise.size))))
-            for slot, bit in zip(shown, bits, strict=True):
-                row[cohort, 0 if bit else 1, slot] = 1
-                sent = np.where(noise.encoding[cohort * width + slot], noise.keep, noise.flip)
-                chance *= sent if bit else 1 - sent
-            rows.append(row.ravel())
-            chances.append(chance)
-    return np.array(rows), np.array(chances)
-
-
-def moments(noise: RevealedBits, frequencies: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    rows, chances = report_law(noise)
-    law = frequencies @ chances.T
-    mean = law @ rows
-    second = np.einsum("...r,ri,rj->...ij", law, rows, rows)
-    return mean, second - mean[..., :, None] * mean[..., None, :]
-
-
-@each_noise
-def test_mean_and_covariance_of_a_tally_are_exact(noise: RevealedBits) -> None:
+@pytest.mark.parametrize("noise", [one for name, one in REVEALED.items() if name != "unidentified"], ids=str)
+def test_slots_estimate_the_shares_that_set_them(noise: RevealedBits) -> None:
     frequencies = some_frequencies(noise.cells)
-    mean, covariance = moments(noise, frequencies)
-    assert close(noise.mean(frequencies), mean)
-    assert close(noise.mean(frequencies[1]), mean[1])
-    assert close(noise.report_covariance(frequencies), covariance)
-    matrix, offset = noise.design()
-    assert close(frequencies @ matrix.T + offset, mean)
-
-
-@each_identified
-def test_estimates_are_unbiased_and_their_covariance_is_exact(noise: RevealedBits) -> None:
-    frequencies = some_frequencies(noise.cells)
-    mean, covariance = moments(noise, frequencies)
-    assert close(noise.debias(mean), frequencies)
-    linear = noise.debias(np.eye(noise.outputs))
-    exact = linear.T @ covariance @ linear
-    assert close(noise.covariance(frequencies), exact)
-    assert close(noise.covariance(frequencies[2]), exact[2])
-    assert close(noise.slot_estimates(mean), frequencies @ noise.encoding.T)
-
-
-@each_noise
-def test_likelihoods_and_the_level_are_exact(noise: RevealedBits) -> None:
-    rows, chances = report_law(noise)
-    claimed = noise.log_likelihoods(rows)
-    assert close(claimed - claimed[:, :1], np.log(chances) - np.log(chances[:, :1]))
-    assert noise.epsilon == pytest.approx(np.log((chances.max(axis=1) / chances.min(axis=1)).max()), rel=1e-12)
+    assert close(noise.slot_estimates(noise.mean(frequencies)), frequencies @ noise.encoding.T)
     assert not noise.has_likelihood
-
-
-@each_noise
-def test_the_score_is_generalized_least_squares_with_the_exact_covariance(noise: RevealedBits) -> None:
-    frequencies = some_frequencies(noise.cells)
-    mean, covariance = moments(noise, frequencies)
-    matrix, _ = noise.design()
-    inverse = np.linalg.pinv(covariance, rcond=1e-10, hermitian=True)
-    counts = noise.draw(frequencies[0], 50, 3, np.random.default_rng(1))
-    score, information = noise.score(frequencies, counts, 50)
-    centre = np.eye(noise.cells) - 1 / noise.cells
-    exact = (matrix.T @ inverse @ (counts - 50 * mean)[..., None])[..., 0]
-    assert close(score @ centre, exact @ centre, 1e-10)
-    assert close(centre @ information.dense() @ centre, 50 * centre @ matrix.T @ inverse @ matrix @ centre, 1e-10)
 
 
 def test_the_identity_is_not_solved_for_and_plain_unary_encoding_is_support_noise() -> None:
@@ -118,59 +35,6 @@ def test_the_identity_is_not_solved_for_and_plain_unary_encoding_is_support_nois
     assert np.array_equal(UNARY.debias(shares), UNARY.slot_estimates(shares))
     sent = np.array([0.3, 0.5, 0.4])
     assert close(UNARY.debias(np.concatenate([sent, 1 - sent])), support.debias(sent))
-
-
-def test_the_estimate_for_dbitflip_is_the_paper_formula_with_its_misprint_corrected() -> None:
-    k, revealed, epsilon, n = 4, 2, 1.3, 1000
-    likelihood = np.exp(epsilon / 2)
-    noise = RevealedBits(np.eye(k), likelihood / (likelihood + 1), 1 / (likelihood + 1), revealed=revealed)
-    counts = noise.simulate(np.array([700, 200, 100, 0]), np.random.default_rng(3))
-    sent, unset = counts[:k], counts[k:]
-    # the sum over all bits b for a value of (b (e^(ε/2) + 1) - 1) / (e^(ε/2) - 1)
-    sums = (sent * (likelihood + 1) - (sent + unset)) / (likelihood - 1)
-    assert close(noise.debias(counts / n), k / (n * revealed) * sums)
-    as_printed = k / (n * revealed) * (sent * likelihood - 1) / (likelihood - 1)
-    assert np.abs(as_printed - noise.debias(counts / n)).max() > 0.1
-
-
-@pytest.mark.parametrize(
-    "noise", [ONE_BIT, DBITFLIP, BLOOM, SOME_OF_A_COHORT], ids=["one bit", "dbitflip", "bloom", "some of a cohort"]
-)
-def test_simulation_at_the_level_of_counts_has_the_law_of_counted_reports(noise: RevealedBits) -> None:
-    rows, chances = report_law(noise)
-    frequencies = np.arange(1, noise.cells + 1) / np.arange(1, noise.cells + 1).sum()
-    pairs = rows[:, None, :] + rows[None, :, :]
-    someone = chances @ frequencies
-    one_of_each = np.eye(noise.cells, dtype=int)[0] + np.eye(noise.cells, dtype=int)[-1]
-    rng = np.random.default_rng(4)
-    simulated = noise.simulate(np.tile(one_of_each, (100_000, 1)), rng)
-    assert follows(simulated, pairs, np.multiply.outer(chances[:, 0], chances[:, -1]))
-    assert follows(noise.draw(frequencies, 2, 100_000, rng), pairs, np.multiply.outer(someone, someone))
-
-
-def follows(tallies: NDArray[Any], outcomes: NDArray[Any], chances: NDArray[Any]) -> bool:
-    """Pearson's χ² of tallies against their law; outcomes expected fewer than ten times are taken together."""
-    law: Counter[bytes] = Counter()
-    for outcome, chance in zip(outcomes.reshape(-1, outcomes.shape[-1]), chances.ravel(), strict=True):
-        law[outcome.astype(np.int64).tobytes()] += chance
-    distinct, counts = np.unique(tallies, axis=0, return_counts=True)
-    seen = {row.tobytes(): int(count) for row, count in zip(distinct, counts, strict=True)}
-    if not set(seen) <= set(law):
-        return False
-    common = [key for key, chance in law.items() if len(tallies) * chance >= 10]
-    expected = np.array([len(tallies) * law[key] for key in common])
-    observed = np.array([seen.get(key, 0) for key in common])
-    rare = len(tallies) - expected.sum()
-    terms = (observed - expected) ** 2 / expected
-    statistic = terms.sum() + ((len(tallies) - observed.sum() - rare) ** 2 / rare if rare >= 10 else 0)
-    return bool(chdtrc(len(common) - (rare < 10), statistic) > FALSE_FAILURE_RATE)
-
-
-def test_the_test_of_a_law_sees_a_flip_that_is_off_by_a_twentieth() -> None:
-    rows, chances = report_law(BLOOM)
-    off = RevealedBits(FILTERS, BLOOM.keep, BLOOM.flip * 0.95, cohorts=2)
-    tallies = off.simulate(np.tile([1, 0, 0], (100_000, 1)), np.random.default_rng(5))
-    assert not follows(tallies, rows, chances[:, 0])
 
 
 def test_each_respondent_reveals_a_uniform_set() -> None:

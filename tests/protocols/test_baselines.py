@@ -1,4 +1,4 @@
-"""Baselines: how much more exact one sampled group is than a whole view, or than crossed answers."""
+"""Ways to ask, compared at equal levels: how much larger the exact variances of all pairs are one way than another."""
 
 from __future__ import annotations
 
@@ -7,34 +7,55 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ldpstats import SampledGroups
+from ldpstats import HadamardCoefficients, PerAttribute, SampledGroups, WholeView
 from ldpstats.datasets import network
-from ldpstats.protocols.per_attribute import PerAttribute
-from ldpstats.protocols.sampled_groups import WholeView
+from ldpstats.estimation.unbiased_estimates import LinearPooling
+
+SURVEY = network("survey").domain
 
 
-def summed_variance(protocol: Any, share: float) -> float:
-    """Return the exact variances of all cells of all pairs of the survey network, over n respondents, n times."""
-    survey = network("survey")
-    noise = {table.attributes: table.blocks[0].noise for table in protocol.simulate(np.ones(survey.domain.shape, int))}
-    traces = [np.trace(noise[group].covariance(survey.pair(*group).ravel())) for group in protocol.groups]
-    return float(np.sum(traces)) / share
+class Sized:
+    """A block with a number of reports of its own choice."""
+
+    def __init__(self, block: Any, n: float) -> None:
+        self.n, self.design, self.report_covariance = n, block.design, block.report_covariance
+        self.question, self.noise, self.summed = block.question, block.noise, (self, None)
+
+
+def summed_variance(protocol: Any, name: str = "survey") -> float:
+    """Return the exact variances of all unbiased cells of all pairs of a network, over n respondents, n times."""
+    found, share = 0.0, 1 / len(protocol._units)
+    for table in protocol.simulate(np.ones(protocol.domain.shape, dtype=int)):
+        joint, (block, *others) = network(name).pair(*table.attributes).ravel(), table.blocks
+        pooled = LinearPooling([Sized(one, share) for one in table.blocks]) if others else None
+        found += np.trace(pooled.covariance(joint) if pooled else block.noise.covariance(joint) / share)
+    return found
 
 
 @pytest.mark.parametrize(("epsilon", "ratio"), [(1.0, 3.28), (2.0, 3.92), (4.0, 2.76)])
 def test_one_sampled_group_beats_a_whole_view_at_equal_strict_epsilon(epsilon: float, ratio: float) -> None:
-    domain = network("survey").domain
-    sampled, view = SampledGroups(domain, epsilon=epsilon), WholeView(domain, epsilon=epsilon)
+    sampled, view = SampledGroups(SURVEY, epsilon=epsilon), WholeView(SURVEY, epsilon=epsilon)
     assert abs(sampled.privacy().epsilon - view.privacy().epsilon) < 1e-9
     assert (len(sampled.groups), len(view.views)) == (15, 5)
-    found = summed_variance(view, 1 / 5) / summed_variance(sampled, 1 / 15)
-    assert found == pytest.approx(ratio, abs=0.01)
+    assert summed_variance(view) / summed_variance(sampled) == pytest.approx(ratio, abs=0.01)
 
 
 @pytest.mark.parametrize(("epsilon", "ratio"), [(1.0, 64.6), (2.0, 20.0), (4.0, 4.3)])
 def test_one_sampled_group_beats_crossed_answers_at_equal_strict_epsilon(epsilon: float, ratio: float) -> None:
     """Crossed answers speak of every pair, but each with the noise of two sixths of the budget, multiplied."""
-    domain = network("survey").domain
-    sampled, crossed = SampledGroups(domain, epsilon=epsilon), PerAttribute(domain, epsilon=epsilon, k=2)
-    found = summed_variance(crossed, 1) / summed_variance(sampled, 1 / 15)
-    assert found == pytest.approx(ratio, abs=0.05)
+    sampled, crossed = SampledGroups(SURVEY, epsilon=epsilon), PerAttribute(SURVEY, epsilon=epsilon, k=2)
+    assert summed_variance(crossed) / summed_variance(sampled) == pytest.approx(ratio, abs=0.05)
+
+
+@pytest.mark.parametrize(("mechanism", "ratio"), [("sue", 2.96), ("oue", 3.17)])
+def test_for_few_categories_randomized_response_tells_more_than_bits(mechanism: str, ratio: float) -> None:
+    bits, numbers = (PerAttribute(SURVEY, epsilon=4.0, mechanism=name, k=2) for name in (mechanism, "grr"))
+    assert summed_variance(bits) / summed_variance(numbers) == pytest.approx(ratio, abs=0.01)
+
+
+@pytest.mark.parametrize(("name", "ratios"), [("asia", (0.42, 0.51, 0.75, 1.14)), ("survey", (0.62, 0.73, 1.24, 2.26))])
+def test_the_variance_of_hadamard_coefficients_is_as_stated(name: str, ratios: tuple[float, ...]) -> None:
+    for epsilon, ratio in zip((0.5, 1, 2, 4), ratios, strict=True):
+        asked = (kind(network(name).domain, epsilon=epsilon) for kind in (HadamardCoefficients, SampledGroups))
+        hadamard, sampled = (summed_variance(protocol, name) for protocol in asked)
+        assert hadamard / sampled == pytest.approx(ratio, abs=0.005)

@@ -79,9 +79,12 @@ def test_no_report_leaves_the_curator_and_all_is_marked_as_simulated(domain: Dom
     assert central.collect(people).to_json() != central.collect(people).to_json()
 
 
-def test_counts_are_the_true_ones_and_noise_of_the_stated_variance(domain: Domain, people: pd.DataFrame) -> None:
-    """4.9 standard errors of the variance, whose kurtosis is 6; the counts themselves are summed over repetitions."""
-    central, rng, repeats = CentralLaplace(domain, epsilon=2.0), np.random.default_rng(5), 300
+@pytest.mark.parametrize(("curator", "kurtosis"), [(CentralLaplace, 6), (CentralGaussian, 3)])
+def test_counts_are_the_true_ones_and_noise_of_the_stated_variance(
+    domain: Domain, people: pd.DataFrame, curator: Any, kurtosis: int
+) -> None:
+    """4.9 standard errors of the variance; the counts themselves are summed over repetitions."""
+    central, rng, repeats = curator(domain, epsilon=2.0), np.random.default_rng(5), 300
     codes = domain.encode(people)
     for group in central.groups:
         law = central.law(group)
@@ -90,7 +93,7 @@ def test_counts_are_the_true_ones_and_noise_of_the_stated_variance(domain: Domai
         released = np.array([central.simulate(joint, rng)[group].blocks[0].tally.counts for _ in range(repeats)])
         noise = (released - true).ravel()
         assert abs(noise.mean()) < norm.isf(5e-7) * math.sqrt(law.variance / noise.size)
-        assert abs((noise**2).mean() / law.variance - 1) < norm.isf(5e-7) * math.sqrt(5 / noise.size)
+        assert abs((noise**2).mean() / law.variance - 1) < norm.isf(5e-7) * math.sqrt((kurtosis - 1) / noise.size)
 
 
 def test_tables_survive_json_with_their_negative_counts(domain: Domain, people: pd.DataFrame) -> None:
@@ -130,7 +133,7 @@ def test_noisy_tables_go_through_every_analysis(domain: Domain, people: pd.DataF
     assert "trusted curator" in str(table.summary())
 
 
-@pytest.mark.parametrize("epsilon", [0.2, 0.5])
+@pytest.mark.parametrize("epsilon", [0.2, pytest.param(0.5, marks=pytest.mark.exhaustive)])
 def test_monte_carlo_keeps_its_level_under_noise_as_large_as_the_counts(epsilon: float) -> None:
     """P-values of 300 tables under independence: so many are below .1 with a false-failure rate of a millionth."""
     domain, rng = Domain({"a": [0, 1], "b": [0, 1]}), np.random.default_rng(8)
@@ -161,29 +164,6 @@ def test_releases_merge_also_where_different_numbers_answered(domain: Domain, pe
         assert independence_test(table).pvalue < 1e-6
 
 
-REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "another scale": ({"scale": "large"}, "'sound', 'paper'"),
-    "no epsilon": ({"epsilon": 0}, "epsilon = 0"),
-    "no noise": ({"epsilon": 1e6}, "finite scales from 0.01"),
-    "unknown attribute": ({"groups": [("age", "height")]}, "different names out of"),
-    "group twice": ({"groups": [("age", "sex"), ("sex", "age")]}, "no group twice"),
-    "a frame for a domain": ({"domain": pd.DataFrame({"a": [1, 2]})}, "Domain.from_frame"),
-}
-
-
-@pytest.mark.parametrize(("options", "told"), REFUSED.values(), ids=REFUSED)
-def test_impossible_comparators_are_refused(domain: Domain, options: dict[str, Any], told: str) -> None:
-    with pytest.raises(LdpstatsError, match="Allowed") as refusal:
-        CentralLaplace(**({"domain": domain, "epsilon": 1.0} | options))
-    assert told in str(refusal.value)
-
-
-def test_groups_that_share_a_label_are_refused() -> None:
-    shared = Domain({name: [0, 1] for name in ("a", "a × b", "b × c", "c")})
-    with pytest.raises(LdpstatsError, match="one label"):
-        CentralLaplace(shared, groups=[("a", "b × c"), ("a × b", "c")], epsilon=1.0)
-
-
 def test_gaussian_noise_covers_all_tables_together_and_says_so(domain: Domain) -> None:
     central = CentralGaussian(domain, epsilon=2.0, delta=1e-5)
     sigmas = {central.law(group).sigma for group in central.groups}
@@ -198,27 +178,10 @@ def test_gaussian_noise_covers_all_tables_together_and_says_so(domain: Domain) -
     assert "trusted curator" in promised.unit
 
 
-def test_gaussian_counts_are_the_true_ones_and_noise_of_the_stated_variance(people: pd.DataFrame) -> None:
-    """4.9 standard errors; a normal variable's variance has the relative error √(2 / number)."""
-    domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
-    central, rng = CentralGaussian(domain, epsilon=0.5), np.random.default_rng(5)
-    joint = np.bincount(domain.cells(domain.encode(people), domain.names), minlength=4)
-    tables = [central.simulate(joint, rng)["sex", "car"] for _ in range(300)]
-    noise = np.array([table.blocks[0].tally.counts for table in tables]) - joint
-    variance = central.law(("sex", "car")).variance
-    assert abs(noise.mean()) < norm.isf(5e-7) * math.sqrt(variance / noise.size)
-    assert abs((noise**2).mean() / variance - 1) < norm.isf(5e-7) * math.sqrt(2 / noise.size)
-    assert all(table.simulated for table in tables)
-    assert independence_test(tables[0]).pvalue < 1e-6
-
-
 def test_a_gaussian_curator_is_saved_and_read(domain: Domain) -> None:
     central = CentralGaussian(domain, epsilon=0.5, delta=1e-7, groups=[("age", "sex")])
     assert CentralGaussian.from_json(central.to_json()) == central
     assert CentralGaussian.from_json(central.to_json()).fingerprint() == central.fingerprint()
-    for options in ({"delta": 0}, {"delta": 1.0}, {"epsilon": 0}, {"epsilon": 1e9}):
-        with pytest.raises(LdpstatsError, match="Allowed"):
-            CentralGaussian(domain, **{"epsilon": 1.0} | options)
 
 
 @pytest.mark.parametrize("curator", [CentralLaplace, CentralGaussian])

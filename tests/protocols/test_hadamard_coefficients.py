@@ -6,21 +6,16 @@ from itertools import combinations, combinations_with_replacement
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from ldpstats import (
     RR,
     Domain,
     LdpstatsError,
-    NotIdentifiedError,
     SampledGroups,
     Table,
     TableSet,
-    conditional_independence_test,
-    independence_test,
 )
-from ldpstats.datasets import network
 from ldpstats.estimation.unbiased_estimates import LinearPooling
 from ldpstats.protocols.hadamard_coefficients import HadamardCoefficients
 
@@ -133,71 +128,6 @@ def test_without_noise_respondents_who_are_all_alike_are_found(mix: tuple[int, .
             assert found == pytest.approx(np.eye(domain.size())[cell], abs=1e-6)
 
 
-def test_the_same_answers_stand_behind_all_tables_around_their_attributes(domain: Domain, people: pd.DataFrame) -> None:
-    protocol = HadamardCoefficients(domain, epsilon=2.0)
-    rows = protocol.reports(people, rng=1)
-    tables = protocol.tables(rows)
-    for table in tables:
-        attributes = rows["group"].map(lambda name: {part.split("[")[0] for part in name.split(" × ")})
-        assert table.n == sum(own <= set(table.attributes) for own in attributes)
-    of_sex = [
-        {(block.n, tuple(block.tally.counts)) for block in tables["sex", other].blocks} for other in ("age", "car")
-    ]
-    answers = rows.loc[rows["group"] == "sex[1]", "report"].astype(int)
-    assert (len(answers), tuple(np.bincount(answers, minlength=2))) in of_sex[0] & of_sex[1]
-
-
-@pytest.mark.parametrize("k", [1, 2, 3])
-def test_all_methods_and_tests_work_on_the_tables(domain: Domain, people: pd.DataFrame, k: int) -> None:
-    protocol = HadamardCoefficients(domain, k=k, epsilon=3.0)
-    cells = domain.cells(domain.encode(people), domain.names)
-    joint = 40 * np.bincount(cells, minlength=12)
-    truth = (joint / joint.sum()).reshape(domain.shape)
-    tables = protocol.simulate(joint, rng=1)
-    for table in tables:
-        away = tuple(axis for axis, name in enumerate(domain.names) if name not in table.attributes)
-        for method in ("unbiased", "gls", "mle"):
-            found = table.estimated_by(method)
-            # 4.9 standard errors: a false-failure rate of 1e-6 for each cell
-            assert np.all(np.abs(found.estimate - truth.sum(axis=away)) < 4.9 * found.std_err)
-        proper = table.estimated_by("mle").estimate
-        assert (proper.min() >= 0, proper.sum()) == (True, pytest.approx(1))
-    if k == 2:
-        assert independence_test(tables["sex", "car"]).pvalue < 1e-6
-        assert independence_test(tables["age", "car"]).pvalue > 1e-6
-    if k == 3:
-        assert conditional_independence_test(next(iter(tables)), "sex", "car", given="age").pvalue < 1e-6
-
-
-def mean_variance(protocol: Any, name: str) -> float:
-    """Return the exact variance of a cell of the unbiased tables, on average, times the number of respondents."""
-    variances, share = [], 1 / len(protocol._units)
-    for table in protocol.simulate(np.ones(protocol.domain.shape, dtype=int)):
-        joint = network(name).pair(*table.attributes).ravel()
-        pooled = LinearPooling([Sized(block, share) for block in table.blocks]).covariance(joint)
-        variances.append(np.diagonal(pooled))
-    return float(np.concatenate(variances).mean())
-
-
-@pytest.mark.parametrize(("name", "ratios"), [("asia", (0.42, 0.51, 0.75, 1.14)), ("survey", (0.62, 0.73, 1.24, 2.26))])
-def test_the_variance_beside_sampled_groups_is_as_stated(name: str, ratios: tuple[float, ...]) -> None:
-    domain = network(name).domain
-    for epsilon, ratio in zip((0.5, 1, 2, 4), ratios, strict=True):
-        hadamard, sampled = HadamardCoefficients(domain, epsilon=epsilon), SampledGroups(domain, epsilon=epsilon)
-        assert mean_variance(hadamard, name) / mean_variance(sampled, name) == pytest.approx(ratio, abs=0.005)
-
-
-@pytest.mark.parametrize("n", [0, 1, 2])
-def test_few_or_no_respondents(domain: Domain, people: pd.DataFrame, n: int) -> None:
-    protocol = HadamardCoefficients(domain, epsilon=1.0)
-    for tables in (protocol.collect(people.head(n), rng=1), protocol.tables(protocol.reports(people.head(n), rng=1))):
-        assert len(tables) == 3
-        assert max(table.n for table in tables) <= n
-        assert "(strict; unit: a respondent's whole record)" in str(tables)
-        with pytest.raises(NotIdentifiedError):
-            _ = tables["sex", "car"].estimate
-
-
 def test_groups_are_all_of_one_size_in_the_order_of_views(domain: Domain) -> None:
     for k in (1, 2, 3):
         protocol = HadamardCoefficients(domain, k=k, epsilon=1.0)
@@ -207,24 +137,3 @@ def test_groups_are_all_of_one_size_in_the_order_of_views(domain: Domain) -> Non
         assert {protocol.mechanism_for(names) for names in subsets} == {RR(2, 1.0)}
     with pytest.raises(LdpstatsError, match=r"the group .*'age',\), \('sex',\), \('car',\), \('age', 'sex'\)"):
         HadamardCoefficients(domain, k=2, epsilon=1.0).mechanism_for(domain.names)
-
-
-REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "groups of nothing": ({"k": 0}, "k = 0"),
-    "groups larger than the domain": ({"k": 4}, "groups of 4 out of 3 attributes"),
-    "no epsilon": ({"epsilon": 0}, "epsilon = 0"),
-    "a frame for a domain": ({"domain": pd.DataFrame({"a": [1, 2]})}, "Domain.from_frame"),
-    "a table too large": ({"domain": numbered(33, 33)}, "a group with 1,089 cells"),
-    "attributes named like coefficients": (
-        {"domain": Domain(dict.fromkeys(["a", "b", "a[1] × b"], (0, 1)))},
-        "one label",
-    ),
-    "groups that share a label": ({"domain": Domain(dict.fromkeys(["a", "a × b", "b × c", "c"], (0, 1)))}, "one label"),
-}
-
-
-@pytest.mark.parametrize(("options", "told"), REFUSED.values(), ids=REFUSED)
-def test_impossible_protocols_are_refused(domain: Domain, options: dict[str, Any], told: str) -> None:
-    with pytest.raises(LdpstatsError, match="Allowed: ") as refusal:
-        HadamardCoefficients(**({"domain": domain, "epsilon": 1.0} | options))
-    assert told in str(refusal.value)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from dataclasses import dataclass
-from itertools import product
 from typing import Any, ClassVar
 
 import pytest
@@ -147,30 +145,3 @@ def test_what_is_no_protocol_or_takes_a_kind_is_not_registered(cls: Any, said: s
 def test_other_texts_are_refused(body: Any) -> None:
     with pytest.raises(LdpstatsError, match="saved protocol"):
         Protocol.from_json(sealed("protocol", 1, body))
-
-
-@pytest.mark.parametrize("name", WRITTEN)
-def test_damaged_files_are_refused(name: str) -> None:
-    text = WRITTEN[name][0].to_json()
-    body = json.loads(text)["body"]
-    bodies = [{**body, "more": 1}, *({key: body[key] for key in body if key != left} for left in body)]
-    bodies += [{**body, key: wrong} for key in body for wrong in ([], [5], "x", {})]
-    for damaged in (
-        *(sealed("protocol", 1, one) for one in bodies),
-        *(text[:cut] for cut in range(0, len(text), 80)),
-    ):
-        with pytest.raises(LdpstatsError, match="saved protocol"):
-            Protocol.from_json(damaged)
-
-
-def test_protocols_have_different_fingerprints() -> None:
-    assert len({fingerprint for _, fingerprint in WRITTEN.values()}) == len(WRITTEN)
-
-
-def test_rows_of_another_protocol_are_refused() -> None:
-    local = [protocol for protocol, _ in WRITTEN.values() if not missing(protocol, LocalProtocol)]
-    rows = [protocol.reports(SMALL.decode([[0, 0, 0], [1, 2, 1]]), rng=1) for protocol in local]
-    for protocol, other in product(range(len(local)), repeat=2):
-        if protocol != other:
-            with pytest.raises(LdpstatsError, match="rows of another protocol"):
-                local[protocol].tables(rows[other])

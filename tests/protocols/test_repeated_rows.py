@@ -15,7 +15,7 @@ import ldpstats as ldp
 from ldpstats.conformance.enumeration import TooManyCoursesError, exact_channel
 from ldpstats.mechanisms import REGISTRY, Mechanism, mechanism
 from ldpstats.protocols import repeated_rows
-from ldpstats.protocols.counting import SentRows
+from ldpstats.protocols.counting import Layout, SentRows
 from ldpstats.protocols.repeated_rows import (
     CHANCE,
     RepeatedRows,
@@ -23,7 +23,6 @@ from ldpstats.protocols.repeated_rows import (
     largest_probability,
     telling_window,
 )
-from ldpstats.protocols.wire import to_bytes
 
 DOMAIN = ldp.Domain({"a": [0, 1, 2], "b": [0, 1], "c": [0, 1, 2, 3]})
 NAMES = ("grr", "oue", "sue", "ss", "olh", "hr")
@@ -37,16 +36,12 @@ def sent(asked: ldp.SampledGroups, n: int, seed: int = 1) -> SentRows:
     """Return rows of respondents who all hold the first categories, which is what makes reports most alike."""
     rng = np.random.default_rng(seed)
     rows = rng.integers(0, len(asked.sent_rows), n).astype(np.uint8)
-    forms = [row.wire.report_format for row in asked.sent_rows]
-    drawn = []
-    for row in asked.sent_rows:
-        data = cast("Mechanism", row.wire).privatize(np.zeros(n, dtype=np.int64), rng=rng).data
-        drawn.append(data if forms[0].width is None else to_bytes(data, row.wire.report_format))
-    width = {one.shape[1:] for one in drawn}
-    if len(width) == 1:
-        reports = np.stack(drawn)[rows, np.arange(n)]
-    else:
-        reports = np.array([drawn[row][place].tobytes() for place, row in enumerate(rows)], dtype=object)
+    layout = Layout(asked.sent_rows)
+    reports = layout.column(n)
+    for number, row in enumerate(asked.sent_rows):
+        places = np.flatnonzero(rows == number)
+        truths = np.zeros(len(places), dtype=np.int64)
+        layout.put(reports, places, number, cast("Mechanism", row.wire).privatize(truths, rng=rng).data)
     return SentRows("0" * 32, rows, reports)
 
 
@@ -97,7 +92,7 @@ def test_a_second_attempt_at_sending_is_found_among_many_rows() -> None:
 def test_chunks_make_no_difference(ends: list[int], seed: int) -> None:
     asked = protocol("oue")
     rows = sent(asked, 3000, seed)
-    twice = SentRows(rows.identity, np.tile(rows.rows, 2), np.tile(rows.reports, 2))
+    twice = rows.taken(np.tile(np.arange(3000), 2))
     borders = [0, *sorted(ends), 6000]
     parts = [some(twice, start, stop) for start, stop in pairwise(borders)]
     assert looked(asked, *parts).to_dict() == looked(asked, twice).to_dict()
@@ -199,11 +194,6 @@ def test_tables_keep_what_was_found() -> None:
     marked = ldp.TableSet(tables.domain, tables, tables.privacy, (found,))
     assert "REPEATED ROWS: at least" in str(marked)
     assert ldp.TableSet.from_json(marked.to_json()).checks == (found,)
-
-
-def test_reports_of_no_known_form_are_refused() -> None:
-    with pytest.raises(ldp.LdpstatsError, match="reports of the type float64"):
-        RepetitionSearch(protocol("grr").sent_rows).take(SentRows("0" * 32, np.zeros(3, np.uint8), np.zeros(3)))
 
 
 def test_a_stretch_that_stands_twice_in_a_file_is_said_by_its_tables(tmp_path: Path) -> None:

@@ -60,8 +60,8 @@ def spoiled(rows: pd.DataFrame, column: str, value: Any) -> pd.DataFrame:
 
 
 BAD_REPORTS: tuple[Any, ...] = (
-    *("", "x", "1.5", "1e0", "null", "true", "nan", np.nan, None, "{}", '{"0": 1}', "[0, 1", "[[1]]", "[0.0]", "[]"),
-    *("-1", "6", "[-1]", "[300]", "[0, 1, 2, 3, 4, 5]", "9" * 30, f"[{'9' * 30}]", "9" * 5000, "[" * 100_000),
+    *("", "x", "1.5", "1e0", "null", "true", "nan", np.nan, None, "{}", "[0]", "[" * 100_000, "٣", "01", "+1"),
+    *("-1", "6", "9" * 30, "9" * 5000, "xff", "x0001020304", "x0g", "x 0", "X00", f"x{'0' * 5000}"),
 )
 
 
@@ -85,7 +85,7 @@ def test_alphabets_differ_from_group_to_group(domain: Domain, people: pd.DataFra
 
 def test_padding_bits_and_unordered_subsets_are_refused(domain: Domain, people: pd.DataFrame) -> None:
     assert SS(6, 0.2).omega == 3
-    for mechanism, report in (("oue", "[1]"), ("ss", "[1, 3, 2]"), ("ss", "[1, 3, 3]"), ("ss", "[1, 3, 6]")):
+    for mechanism, report in (("oue", "x01"), ("ss", "x010302"), ("ss", "x010303"), ("ss", "x010306")):
         protocol = SampledGroups(domain, epsilon=0.2, mechanism=mechanism, groups=[("age", "sex")])
         rows = spoiled(protocol.reports(people.head(60), rng=1), "report", report)
         with pytest.raises(ReportError, match=r"in row 17\. Allowed: reports that (OUE|SS)\(k=6"):

@@ -23,7 +23,6 @@ import pytest
 
 import ldpstats as ldp
 from ldpstats.attacks.auditing import audit
-from ldpstats.consistency.calm import calm_views
 from ldpstats.datasets import network
 from ldpstats.errors import LdpstatsError
 from ldpstats.inference import AmongMany
@@ -104,7 +103,6 @@ EXAMPLES: dict[str, Callable[[], Any]] = {
     "BayesianNetwork": small_network,
     "Block": lambda: table().blocks[0],
     "Bounds": lambda: square().bounds(),
-    "CalmDesign": lambda: calm_views(DOMAIN, 10_000, 1.0, 2),
     "ChannelFit": lambda: table().channel_fit(),
     "Classifier": lambda: ldp.naive_bayes(tables(), "a"),
     "Client": lambda: ldp.rrba.Client(DOMAIN, {"a": "x", "b": "q", "c": 1}, 2.0),
@@ -237,7 +235,6 @@ def test_mechanisms_and_their_tallies_come_back(kind: type[Mechanism]):
         ("Association", {"n": -400, "simulated": -1}),
         ("Convergence", {"alpha": 5.0}),
         ("Plan", {"power": 80.0}),
-        ("CalmDesign", {"covered": 2.0}),
         ("LoPubModel", {"n": -1, "graph": {"list": []}}),
     ],
 )

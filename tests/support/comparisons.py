@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -40,6 +42,14 @@ def assert_tells(error: pytest.ExceptionInfo[LdpstatsError], *parts: str) -> Non
     """Check that the message holds every part, and says what would have been accepted."""
     message = str(error.value)
     assert [part for part in (*parts, "Allowed: ") if part not in message] == []
+
+
+@contextmanager
+def refused(kind: type[LdpstatsError], *parts: str) -> Iterator[None]:
+    """Check that what is done here is refused in these words, and what would have been accepted."""
+    with pytest.raises(kind) as error:
+        yield
+    assert_tells(error, *parts)
 
 
 def typed(values: object) -> list[tuple[type, object]]:

@@ -11,7 +11,7 @@ from types import FrameType
 from typing import Any
 
 import ldpstats as ldp
-from ldpstats.io import checkpoints, csv_files
+from ldpstats.io import counted_files, csv_files
 
 
 def killed_at(line: int) -> None:
@@ -33,7 +33,7 @@ def killed_at(line: int) -> None:
 
 
 def main(told: dict[str, Any]) -> None:
-    checkpoints._SECONDS = 0.0
+    counted_files._SECONDS = 0.0
     csv_files._PIECE = told["piece"]
     protocol = ldp.Protocol.from_json(Path(told["protocol"]).read_text("utf-8"))
     if told["line"]:

@@ -26,16 +26,13 @@ from ldpstats.mechanisms import (
     LBLH,
     LGRR,
     LSUE,
-    LUE,
     OLH,
-    ORAPPOR,
     ORR,
     OUE,
     RAPPOR,
     SHE,
     SS,
     DBitFlip,
-    DBitFlipPM,
     Mechanism,
     Memo,
     ReportFormat,
@@ -57,10 +54,9 @@ from ldpstats.noise import (
     Tally,
     TruthOrFake,
 )
-from ldpstats.noise.hadamard import odd
 from ldpstats.numbers.arrays import BoolArray, FloatArray
 from ldpstats.numbers.grid import GRID, favoured_numerator
-from ldpstats.numbers.hashing import support_counts, symbols_of
+from ldpstats.numbers.hashing import symbols_of
 from ldpstats.numbers.randomness import Draws
 from ldpstats.privacy import PrivacyStatement
 
@@ -229,24 +225,6 @@ class OneCoinForAll(GRR):
         return np.where(draws.bernoulli(self.truth, 1), values, other)
 
 
-@caught_by("privacy_is_exact")
-class SecondByteInClear(OUE):
-    """Only the first eight bits are randomized."""
-
-    def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[np.uint8]:
-        bits = np.unpackbits(super().randomize(values, draws), axis=1, count=self.k)
-        bits[:, 8:] = values[:, None] == np.arange(8, self.k)
-        return np.packbits(bits, axis=1)
-
-
-@caught_by("large_alphabets_follow_the_noise_model")
-class LargeAlphabetInClear(GRR):
-    """Alphabets too large for an enumeration are not randomized."""
-
-    def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[np.int64]:
-        return values if self.k > 10 else super().randomize(values, draws)
-
-
 @caught_by("large_alphabets_follow_the_noise_model")
 class ByteReports(GRR):
     """Reports are bytes, however many values there are."""
@@ -395,16 +373,6 @@ class WeakUnlessSeeded(OUE):
             return super().randomize(values, draws)
         bits = draws.bernoulli(self.bit_numerators[1] * 98 // 100, (values.size, self.k))
         return with_own_bits(bits, values, draws)
-
-
-@caught_by("secure_reports_are_made_as_seeded_ones")
-class AnotherLevelUnlessSeeded(GRR):
-    """Without a seed respondents use another level."""
-
-    def privatize(self, values: Any, rng: Any = None) -> Reports:
-        if rng is not None:
-            return super().privatize(values, rng)
-        return replace(GRR.privatize(GRR(self.k, 1.1 * self.epsilon), values), mechanism=self)
 
 
 @caught_by("privacy_statements_are_exact")
@@ -726,22 +694,6 @@ class ServerOfFewerSymbols(ORR):
         )
 
 
-class _PermutedToFewerBits(ORAPPOR):
-    @property
-    def codes(self) -> Codes:
-        return one_symbol_fewer(super().codes)
-
-
-@caught_by("noise_model_is_exact")
-class ClientPermutesToFewerBits(ORAPPOR):
-    """The client takes places modulo one bit less than the server does."""
-
-    def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[np.uint8]:
-        return ORAPPOR.randomize(
-            _PermutedToFewerBits(self.k, self.epsilon, self.bits, cohorts=self.cohorts), values, draws
-        )
-
-
 @caught_by("privacy_is_exact", symbols=2, cohorts=6)
 class TruthForKValues(ORR):
     """The truth is told as often as the number of symbols allows, but with k values in the denominator of the claim."""
@@ -787,14 +739,6 @@ class ClientHasFewerSymbols(OLH):
 
 
 @caught_by("estimates_are_unbiased")
-class ServerHasMoreSymbols(OLH):
-    """Client and server disagree on the number of symbols: the server counts with one more."""
-
-    def count_reports(self, reports: NDArray[Any]) -> NDArray[np.int64]:
-        return support_counts(np.ascontiguousarray(reports[:, :2]), reports[:, 2], self.k, self._symbols + 1)
-
-
-@caught_by("estimates_are_unbiased")
 class FourFixedFunctions(BLH):
     """There are only four hash functions, whose collisions bias the estimate however many reports there are."""
 
@@ -829,21 +773,6 @@ class FewFunctionsForManyValues(BLH):
 
 
 # Histogram encoding.
-
-
-@caught_by("privacy_is_exact")
-class WeightsRoundedAgainstPrivacy(SHE):
-    """One weight in the upper half is a single step of the grid too small."""
-
-    @property
-    def _weights(self) -> tuple[int, ...]:
-        weights = list(super()._weights)
-        weights[-1] -= 1
-        weights[0] += 1
-        return tuple(weights)
-
-    def __post_init__(self) -> None:
-        """Skip the check that would refuse it."""
 
 
 @caught_by("privacy_is_exact")
@@ -888,18 +817,6 @@ class CountsOnesAlone(DBitFlip):
 
 
 @caught_by("privacy_is_exact")
-class TwiceTheLevel(DBitFlip):
-    """Every bit has the level of all."""
-
-    @property
-    def _flip(self) -> int:
-        return DBitFlip._flip.__get__(DBitFlip(self.k, self.epsilon, 1))
-
-    def likelihood_ratio(self) -> Fraction:
-        return Fraction(GRID - self._flip, self._flip)
-
-
-@caught_by("privacy_is_exact")
 class NeverFlipsDown(RAPPOR):
     """A bit of the filter is always sent as set; only the others are randomized."""
 
@@ -922,31 +839,11 @@ class HashCountIgnored(RAPPOR):
         return flip_numerator(self.epsilon, 2)
 
 
-class _HashedToFewerBits(RAPPOR):
-    @property
-    def codes(self) -> Codes:
-        return one_symbol_fewer(super().codes)
-
-
-@caught_by("noise_model_is_exact")
-class ClientHashesToFewerBits(RAPPOR):
-    """The client hashes to one bit less than the server."""
-
-    def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[np.uint8]:
-        return RAPPOR.randomize(
-            _HashedToFewerBits(self.k, self.epsilon, self.bits, self.hashes, self.cohorts), values, draws
-        )
-
-
 class RightOnlyAtZero(RevealedBits):
     """The covariance takes every bit for one that is not set: right for a value that nobody holds."""
 
     def covariance(self, frequencies: FloatArray) -> FloatArray:
         return super().covariance(np.zeros_like(frequencies))
-
-
-def right_only_at_zero(noise: RevealedBits) -> RevealedBits:
-    return RightOnlyAtZero(noise.encoding, noise.keep, noise.flip, noise.cohorts)
 
 
 @caught_by("noise_model_is_exact")
@@ -955,15 +852,8 @@ class FilterVarianceAtZero(RAPPOR):
 
     @property
     def noise(self) -> RevealedBits:
-        return right_only_at_zero(super().noise)
-
-
-@caught_by("privacy_is_exact")
-class ClaimsTwoHashes(RAPPOR):
-    """The claimed ratio takes all filters for disjoint, though these collide."""
-
-    def likelihood_ratio(self) -> Fraction:
-        return Fraction(GRID - self.flip, self.flip) ** (2 * self.hashes)
+        noise = super().noise
+        return RightOnlyAtZero(noise.encoding, noise.keep, noise.flip, noise.cohorts)
 
 
 @caught_by("privacy_is_exact")
@@ -994,16 +884,6 @@ class VarianceOfTheSurvey(HRR):
     def noise(self) -> MultinomialNoise:
         channel = super().noise
         return SurveyVariance(channel.cells, channel.truth)
-
-
-@caught_by("reports_of_several_respondents_are_independent")
-class OneColumnForAll(HRR):
-    """All respondents of a batch get the same column."""
-
-    def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[np.int64]:
-        column = draws.uniform(self._outputs // 2, 1)
-        reports: NDArray[np.int64] = 2 * column + draws.respond(odd(values, column), 2, self.truth)
-        return reports
 
 
 @caught_by("estimates_are_unbiased")
@@ -1037,15 +917,6 @@ class DeployedAsUnbiased(CMS):
         tally = self.count(reports_or_counts) if isinstance(reports_or_counts, Reports) else reports_or_counts
         estimate = super().estimate(tally)
         return Estimate(self.deployed_estimate(tally), estimate.covariance, estimate.n)
-
-
-@caught_by("noise_model_is_exact")
-class SketchVarianceAtZero(CMS):
-    """A variance formula that is right only where the frequency is zero."""
-
-    @property
-    def noise(self) -> RevealedBits:
-        return right_only_at_zero(super().noise)
 
 
 def _printed_chain(mechanism: LGRR) -> tuple[Fraction, Fraction]:
@@ -1088,14 +959,6 @@ class PrintedLevel(LGRR):
         return p / q
 
 
-@caught_by("privacy_is_exact")
-class SetBitsInClear(LUE):
-    """RAPPOR whose instantaneous round adds bits but never takes one away."""
-
-    def report(self, permanent: NDArray[Any], draws: Draws) -> NDArray[np.uint8]:
-        return permanent | draws.bits(self.rounds.pretend, len(permanent), self.k)
-
-
 @caught_by("permanent_answers_are_exact")
 class RedrawsInTheReport(LSUE):
     """A single report is not made of a permanent answer: the permanent round is drawn with half of the flips."""
@@ -1119,15 +982,6 @@ class FindsNothingAgain(LGRR):
 @caught_by("values_of_one_class_share_a_permanent_answer_rightly")
 class NewFunctionForEveryValue(LBLH):
     """A respondent draws another hash function for another value."""
-
-    def remember_another(self, earlier: NDArray[Any], values: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
-        del earlier
-        return self.remember(values, draws)
-
-
-@caught_by("values_of_one_class_share_a_permanent_answer_rightly")
-class NewBitsForEveryValue(DBitFlipPM):
-    """A respondent answers for other values when her own changes."""
 
     def remember_another(self, earlier: NDArray[Any], values: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
         del earlier

@@ -18,13 +18,14 @@ from fuzzed_report_files import COUNTED, HalfCounted
 from support.report_files import PROTOCOLS, people, with_digest
 
 import ldpstats as ldp
-from ldpstats.errors import LdpstatsError, ReportError
-from ldpstats.io import checkpoints
+from ldpstats.errors import LdpstatsError
+from ldpstats.io import counted_files
 from ldpstats.io.counted_files import Count, _Done
-from ldpstats.io.known_tokens import KnownTokens
 from ldpstats.io.quarantines import Quarantine
-from ldpstats.protocols.counting import Respondents
+from ldpstats.io.tokens import KnownTokens
+from ldpstats.protocols.counting import Layout, Respondents, by_row, decoded_reports
 from ldpstats.protocols.row_counts import RowCounts
+from ldpstats.protocols.row_frames import take_frame
 from ldpstats.protocols.wire import report_size
 
 PLANTED: dict[str, tuple[type, str, Any, str]] = {}
@@ -59,8 +60,8 @@ def of_each_form(folder: Path) -> None:
         first, names, *lines = path.read_text("utf-8").splitlines()[:-1]
         whole = ldp.tables_of(path, SEVERAL_FORMS)
         # which can be read, and which no client sends
-        sizes = [report_size(row.wire.report_format) for row in SEVERAL_FORMS.sent_rows]
-        reports = [f"x{'ff' * size}" if size else "7000" for size in sizes]
+        forms = [row.wire.report_format for row in SEVERAL_FORMS.sent_rows]
+        reports = ["7000" if one.width is None else f"x{'ff' * report_size(one)}" for one in forms]
         wrong = [f"{row},{report}{',another' * bool(suffix)}" for row, report in enumerate(reports)]
         for some in (*zip(wrong), wrong):
             with_digest(bad, [first, names, *lines[:40], *some, *lines[40:]])
@@ -84,6 +85,17 @@ def of_each_piece(folder: Path) -> None:
         assert tables.privacy.set_aside == 4, "another number of rows is said to be set aside"
         for table in tables:
             assert table.parts.n == table.n, "other respondents are named than were counted"
+
+
+def added_up(_: Path) -> None:
+    """Counts of two halves, as two workers have them, add up to those of all rows."""
+    for protocol in (COUNTED["hashes"], COUNTED["numbers"]):
+        sent = protocol.reports(fuzzed_report_files.DOMAIN.decode([[0, 1, 1]] * 30), rng=1)
+        halves = [protocol.counting() for _ in range(2)]
+        for counting, rows in zip(halves, (sent[:12], sent[12:]), strict=True):
+            take_frame(counting, rows, protocol.fingerprint(), Layout(protocol.sent_rows))
+        halves[0].add(halves[1])
+        assert halves[0].tables().to_json() == protocol.tables(sent).to_json(), "halves do not add up"
 
 
 def once_by_token(folder: Path) -> None:
@@ -116,7 +128,7 @@ def after_each_stop(folder: Path) -> None:
 def on_the_disk(folder: Path) -> None:
     """What a checkpoint says was set aside is on the disk before it is written."""
     half, synced, found = HalfCounted(folder / "half"), Counter[int](), []
-    fsync, written = os.fsync, checkpoints.Checkpoint.write
+    fsync, written = os.fsync, counted_files.Checkpoint.write
 
     def noted(file: int) -> None:
         fsync(file)
@@ -130,33 +142,35 @@ def on_the_disk(folder: Path) -> None:
 
     with (
         patch.object(os, "fsync", noted),
-        patch.object(checkpoints.Checkpoint, "write", write),
-        patch.object(checkpoints, "_SECONDS", 0.0),
+        patch.object(counted_files.Checkpoint, "write", write),
+        patch.object(counted_files, "_SECONDS", 0.0),
     ):
         half.count()
     assert len({*found}) > 1
 
 
-CHECKS = {one.__name__: one for one in (of_each_form, of_each_piece, once_by_token, after_each_stop, on_the_disk)}
-_read, _take, _once, _set_aside = Count._read, Count._take, Count._once, Count._set_aside
+CHECKS = {
+    one.__name__: one for one in (of_each_form, of_each_piece, added_up, once_by_token, after_each_stop, on_the_disk)
+}
+_read, _take, _again, _set_aside = Count._read, Count._take, Count._again, Count._set_aside
 _write, _restore, _next_source = Count._write, Count._restore, _Done.next_source
 _take_respondents, _add, _begin, _aside = Respondents.take, RowCounts.add, Quarantine._begin, Quarantine.add
 
 
-@caught_by("of_each_form", Count, "_took_at_once")
-def counts_the_first_forms_of_a_bad_chunk_twice(self: Any, chunk: Any) -> bool:
+@caught_by("of_each_form", RowCounts, "_others_counted")
+def counts_the_first_forms_of_a_bad_chunk_twice(self: Any, rows: Any) -> list[int] | None:
     """A bad row in the second form is seen when the first form is counted: 749 of 499 rows."""
-    if chunk.bad or chunk.tokens is not None:
-        return False
-    try:
-        for _, rows in chunk.sent:
-            self._countings[-1].take(rows)
-    except ReportError:
-        return False
-    return True
+    counted = [0] * len(self._rows)
+    for row, places in by_row(rows.rows):
+        data, possible = decoded_reports(rows.reports[places], self._rows[row].wire)
+        if not possible.all():
+            return None
+        self._take_row(row, self._summed[row](data, rows.simulated * len(places)))
+        counted[row] = len(places)
+    return counted
 
 
-@caught_by("of_each_form", RowCounts, "add")
+@caught_by("added_up", RowCounts, "add")
 def adds_sums_twice(self: Any, other: Any) -> None:
     _add(self, other)
     self._counts += other._counts
@@ -173,11 +187,11 @@ def says_of_bad_rows_that_there_is_one(self: Any, source: Any, chunk: Any, bad: 
 
 
 @caught_by("of_each_piece", Respondents, "take")
-def names_those_of_the_last_piece(self: Any, row: int, identity: str, numbers: Any, n: int) -> None:
-    if numbers is not None:
-        _take_respondents(self, row, identity, numbers, n)
+def names_those_of_the_last_piece(self: Any, rows: Any, counted: list[int]) -> None:
+    if rows.numbers is not None:
+        _take_respondents(self, rows, counted)
     else:
-        self._unnumbered.setdefault(identity, Counter())[row] = n
+        self._unnumbered[rows.identity] = Counter(dict(enumerate(counted)))
 
 
 @caught_by("of_each_piece", Count, "_take")
@@ -185,8 +199,7 @@ def counts_a_piece_with_bad_rows_again(self: Any, source: Any, chunk: Any) -> No
     bad, again = self._done.bad, self._done.again
     _take(self, source, chunk)
     if self._done.bad > bad and self._done.again == again:
-        for _, rows in chunk.sent:
-            self._countings[-1].take(rows.taken(np.arange(len(rows)) >= len(rows) - 1))
+        self._countings[-1].take(chunk.rows.taken(slice(len(chunk.rows) - 1, None)))
 
 
 @caught_by("of_each_piece", _Done, "next_source")
@@ -194,19 +207,22 @@ def forgets_the_bad_rows_of_earlier_files(self: Any) -> Any:
     return replace(_next_source(self), earlier_bad=self.bad)
 
 
-@caught_by("once_by_token", Count, "_once")
-def knows_tokens_form_by_form(self: Any, source: Any, chunk: Any, tokens: Any, parts: Any) -> Any:
-    kept = []
-    for part in parts:
+@caught_by("once_by_token", Count, "_again")
+def knows_tokens_form_by_form(self: Any, rows: Any, tokens: Any) -> Any:
+    again = np.zeros(len(rows), dtype=np.bool_)
+    for _, places in by_row(rows.rows):
         self._known = KnownTokens(self._protocol.sent_rows)
-        kept += _once(self, source, chunk, tokens, [part])
-    return kept
+        again[places] = _again(self, rows.taken(places), tokens.taken(places))
+    return again
 
 
-@caught_by("once_by_token", Count, "_once")
-def keeps_the_lower_row(self: Any, source: Any, chunk: Any, tokens: Any, parts: Any) -> Any:
+@caught_by("once_by_token", Count, "_again")
+def keeps_the_lower_row(self: Any, rows: Any, tokens: Any) -> Any:
     """Among rows that are read together the first that came counts, not the first form of reports."""
-    return [kept for part in parts for kept in _once(self, source, chunk, tokens, [part])]
+    again = np.zeros(len(rows), dtype=np.bool_)
+    for _, places in by_row(rows.rows):
+        again[places] = _again(self, rows.taken(places), tokens.taken(places))
+    return again
 
 
 @caught_by("after_each_stop", Count, "_note_tokens_up_to")

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from support.comparisons import close, some_frequencies
 
-from ldpstats.noise import MultinomialNoise, NoiseModel, SummedSupport
+from ldpstats.noise import AdditiveNoise, MultinomialNoise, NoiseModel, RevealedBits, SummedSupport
 
 
 def report_law(noise: NoiseModel) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -16,6 +16,13 @@ def report_law(noise: NoiseModel) -> tuple[NDArray[np.int64], NDArray[np.float64
     values = range(noise.cells)
     if isinstance(noise, MultinomialNoise):
         return np.eye(noise.outputs, dtype=int), noise.channel.matrix().T
+    if isinstance(noise, AdditiveNoise):
+        rows = np.array(list(product(range(len(noise.weights)), repeat=noise.cells)))
+        other = np.array(noise.weights)
+        entries = [np.where(np.eye(noise.cells)[value], other[::-1][rows], other[rows]) for value in values]
+        return rows, np.stack([chances.prod(axis=1) for chances in entries], axis=1)
+    if isinstance(noise, RevealedBits):
+        return _revealed_law(noise)
     if isinstance(noise, SummedSupport):
         rows, law = report_law(noise.support)
         ends = np.cumsum(noise.sizes)
@@ -27,6 +34,22 @@ def report_law(noise: NoiseModel) -> tuple[NDArray[np.int64], NDArray[np.float64
         return rows, np.stack([np.where(rows, bits[x], 1 - bits[x]).prod(axis=1) for x in values], axis=1)
     rows = np.array([[int(v in chosen) for v in values] for chosen in combinations(values, noise.size)])
     return rows, np.where(rows == 1, noise.p / rows.sum(axis=0), (1 - noise.p) / (1 - rows).sum(axis=0))
+
+
+def _revealed_law(noise: RevealedBits) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    width = len(noise.encoding) // noise.cohorts
+    sets = list(combinations(range(width), noise.size))
+    rows, chances = [], []
+    for cohort, shown, bits in product(range(noise.cohorts), sets, product((0, 1), repeat=noise.size)):
+        row = np.zeros((noise.cohorts, 2, width), dtype=int)
+        chance = np.full(noise.cells, 1 / noise.cohorts / len(sets))
+        for slot, bit in zip(shown, bits, strict=True):
+            row[cohort, 0 if bit else 1, slot] = 1
+            sent = np.where(noise.encoding[cohort * width + slot], noise.keep, noise.flip)
+            chance *= sent if bit else 1 - sent
+        rows.append(row.ravel())
+        chances.append(chance)
+    return np.array(rows), np.array(chances)
 
 
 def has_enumerated_moments(noise: NoiseModel, rows: NDArray[np.int64], law: NDArray[np.float64]) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ldpstats import Domain, LdpstatsError
+from ldpstats import LdpstatsError
 from ldpstats.views import certify_views, views
 
 
@@ -30,30 +30,18 @@ def test_numpy_counts_are_counts() -> None:
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "no attributes": ({"attributes": 0}, "at least 1"),
     "no names": ({"attributes": []}, "0 attributes"),
-    "no names, singles": ({"attributes": [], "k": 1}, "0 attributes"),
-    "fewer than none": ({"attributes": -3}, "attributes = -3"),
     "one attribute": ({"attributes": 1}, "groups of 2 out of 1 attributes"),
     "a bool": ({"attributes": True, "k": 1}, "attributes = True"),
-    "a numpy bool": ({"attributes": np.True_, "k": 1}, "attributes = "),
-    "a fraction": ({"attributes": 4.0}, "attributes = 4.0"),
     "one name": ({"attributes": "sex", "k": 1}, "attributes = 'sex'"),
-    "nothing": ({"attributes": None}, "attributes = None"),
-    "a domain": ({"attributes": Domain({"a": [0, 1], "b": [0, 1]})}, "attributes = Domain"),
     "duplicates": ({"attributes": ["A", "B", "A"]}, "different names"),
     "bools as names": ({"attributes": [True, False]}, "different names"),
-    "lists as names": ({"attributes": [["A"], ["B"]]}, "different names"),
-    "missing names": ({"attributes": [None, "A"]}, "different names"),
     "groups too large": ({"k": 7}, "groups of 7 out of 6 attributes"),
     "groups of none": ({"k": 0}, "k = 0"),
     "a bool k": ({"k": True}, "k = True"),
     "a fraction k": ({"k": 2.0}, "k = 2.0"),
-    "no k": ({"k": None}, "k = None"),
-    "an array k": ({"k": np.array([1, 2])}, "k = "),
     "too many groups": ({"attributes": 40, "k": 20}, "137,846,528,820 groups of 20 out of 40 attributes"),
     "pairs in groups of one": ({"k": 1, "cover": "pairs"}, "k = 1"),
     "an unknown cover": ({"cover": "triples"}, "cover = 'triples'"),
-    "no cover": ({"cover": None}, "cover = None"),
-    "a list of covers": ({"cover": ["pairs"]}, "cover = ['pairs']"),
     "two covers": ({"cover": "pairs", "groups": [(0, 1)]}, "one of them"),
     "no groups": ({"groups": []}, "at least one group"),
     "groups by number": ({"groups": 3}, "groups = 3"),

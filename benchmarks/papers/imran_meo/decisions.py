@@ -30,7 +30,7 @@ import numpy as np
 
 from ldpstats import RRBA, CentralLaplace, Domain, MonteCarlo, Table, independence_test
 from ldpstats.inference.published import naive_test, two_step_test
-from ldpstats.inference.published.imran_meo import accepted_by, chi_square
+from ldpstats.inference.published.published_result import accepted_by, chi_square
 from ldpstats.numbers.arrays import FloatArray
 from ldpstats.protocols.central import CentralGaussian
 

@@ -159,26 +159,23 @@ class AssociationMeasures:
         return self.added / (self.side - 1)
 
     @property
-    def drowned(self) -> BoolArray:
-        """Mask of tables in which noise alone would show a V of .3 or more."""
-        return self.noise >= _LARGE_NOISE**2
-
-    @property
-    def beyond(self) -> BoolArray:
-        """Mask of tables too far from any possible one."""
-        return self.uncorrected - self.noise > (1 + 2 * np.sqrt(self.noise)) ** 2
+    def problems(self) -> tuple[BoolArray, BoolArray]:
+        """Masks of tables in which noise alone would show a V of .3 or more, and of those too far from any possible."""
+        return self.noise >= _LARGE_NOISE**2, self.uncorrected - self.noise > (1 + 2 * np.sqrt(self.noise)) ** 2
 
     @property
     def estimable(self) -> BoolArray:
         """Mask of tables whose association is estimable."""
-        return self.possible & ~self.drowned & ~self.beyond
+        drowned, beyond = self.problems
+        return self.possible & ~drowned & ~beyond
 
     @property
     def why_not(self) -> str:
         """Why one table's association is not estimable; empty if it is."""
-        if self.drowned:
+        drowned, beyond = self.problems
+        if drowned:
             return f"with no association the uncorrected V would average {math.sqrt(self.noise):.2f}"
-        return "the estimated table is too far from any possible one" if self.beyond else ""
+        return "the estimated table is too far from any possible one" if beyond else ""
 
 
 @unweighted

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -32,59 +32,6 @@ TestedAxes: TypeAlias = tuple[int, int] | None
 """The two axes of a table that are tested for independence given all others; None, if all are tested mutually."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Detectability:
-    """Noncentrality of a test per report and unit size of departure, `seen`, for the directions to average over.
-
-    The size of a departure δ from π is √(Σ δ²/π), Cohen's w; its noncentrality is n δᵀ J δ, J a report's information.
-    """
-
-    df: int
-    seen: FloatArray
-
-    @classmethod
-    def of_principal(cls, principal: FloatArray, df: int) -> Detectability:
-        """Average over fixed uniform directions, given the noncentrality in every principal axis, in rising order.
-
-        So the order of categories does not matter.
-        """
-        return cls(df, _directions(len(principal)) @ principal)
-
-    @classmethod
-    def evenly(cls, information: float, shape: Sequence[int], tested: TestedAxes = None) -> Detectability:
-        """Return it where every departure is seen alike, with this information in equally frequent cells."""
-        cells = math.prod(shape)
-        free = sum(side - 1 for side in shape) if len(shape) > 1 else 0
-        if tested is None:
-            return cls(cells - 1 - free, np.array([information / cells]))
-        first, second = (shape[axis] for axis in tested)
-        return cls(cells // (first * second) * (first - 1) * (second - 1), np.array([information / cells]))
-
-    def power(self, n: IntArray | int, size: FloatArray | float, alpha: float) -> FloatArray:
-        """Return the power at level `alpha` for so many reports and departures of this size (Cohen's w), broadcast."""
-        from scipy.special import chdtri, chndtr
-
-        noncentrality = np.asarray(n * np.square(size))[..., None] * self.seen
-        averaged: FloatArray = (1 - chndtr(chdtri(self.df, alpha), self.df, noncentrality)).mean(axis=-1)
-        return averaged
-
-    def respondents(self, power: float, size: float, alpha: float) -> int:
-        """Return the least number of reports with at least this power."""
-        if self.power(_MOST_RESPONDENTS, size, alpha) < power:
-            raise LdpstatsError(
-                f"a power of {power:g} against departures that the reports show too little of, or nothing",
-                "departures that fewer than 10^12 reports can show",
-                "Plan for a larger effect, or for another mechanism.",
-            )
-        below, enough = 0, 1
-        while self.power(enough, size, alpha) < power:
-            below, enough = enough, 2 * enough
-        while enough - below > 1:
-            middle = (below + enough) // 2
-            below, enough = (below, middle) if self.power(middle, size, alpha) >= power else (middle, enough)
-        return enough
-
-
 @lru_cache(maxsize=16)
 def _directions(axes: int) -> FloatArray:
     """Return the squared parts of random directions along the principal axes, a row for each direction."""
@@ -93,18 +40,19 @@ def _directions(axes: int) -> FloatArray:
     return shares
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class NoncentralityProfile:
-    """What all reports of one test tell about deviations from its hypothesis: its power, at any level and size.
+    """What a report, or all of one test, tell about deviations from its hypothesis: its power, at any level and size.
 
-    `principal` is the noncentrality of a deviation of unit size (Cohen's w) in each principal direction; `extremes`, if
-    there, are the same with rare categories as rare, and as frequent, as may be. Sizes are w / √(side - 1): Cramér's V,
-    or w where `side` is 2. Not `proportional` is a curator's noise, which comes once, however many answered.
+    The size of a deviation δ from π is √(Σ δ²/π), Cohen's w; its noncentrality is δᵀ J δ, J being the information.
+    `principal` is that of a deviation of unit size in each principal direction; `extremes`, if there, are the same with
+    rare categories as rare, and as frequent, as may be. Sizes of results are w / √(side - 1): Cramér's V, or w where
+    `side` is 2. Not `proportional` is a curator's noise, which comes once, however many answered.
     """
 
     df: Count
     principal: FloatArray
-    side: Count
+    side: Count = 2
     proportional: bool = True
     extremes: tuple[FloatArray, ...] = ()
 
@@ -114,10 +62,38 @@ class NoncentralityProfile:
         if self.principal.ndim != 1 or not np.all(np.isfinite(self.principal) & (self.principal >= 0)):
             raise LdpstatsError(f"noncentralities {shortened(self.principal)}", "a row of numbers from 0 on")
 
+    @cached_property
+    def seen(self) -> FloatArray:
+        """Noncentrality in fixed uniform directions; from sorted axes, so that the order of categories is nothing."""
+        return _directions(self.principal.size) @ np.sort(self.principal)
+
+    def powers(self, n: IntArray | int, w: FloatArray | float, alpha: float) -> FloatArray:
+        """Return the power averaged over directions, of n times what is told and deviations of this w, broadcast."""
+        from scipy.special import chdtri, chndtr
+
+        noncentrality = np.asarray(n * np.square(w))[..., None] * self.seen
+        averaged: FloatArray = (1 - chndtr(chdtri(self.df, alpha), self.df, noncentrality)).mean(axis=-1)
+        return averaged
+
+    def reports_needed(self, w: float, power: float, alpha: float) -> int:
+        """Return the least number of reports with at least this power, if a single one tells this."""
+        if self.powers(_MOST_RESPONDENTS, w, alpha) < power:
+            raise LdpstatsError(
+                f"a power of {power:g} against departures that the reports show too little of, or nothing",
+                "departures that fewer than 10^12 reports can show",
+                "Plan for a larger effect, or for another mechanism.",
+            )
+        below, enough = 0, 1
+        while self.powers(enough, w, alpha) < power:
+            below, enough = enough, 2 * enough
+        while enough - below > 1:
+            middle = (below + enough) // 2
+            below, enough = (below, middle) if self.powers(middle, w, alpha) >= power else (middle, enough)
+        return enough
+
     def power(self, size: float, alpha: float) -> float:
-        """Return the approximate power, averaged over directions: the level in those that reports do not tell of."""
-        every = Detectability.of_principal(np.sort(self.principal), self.df)
-        return float(every.power(1, size * math.sqrt(self.side - 1), alpha))
+        """Return the approximate power: the level in directions that reports do not tell of."""
+        return float(self.powers(1, size * math.sqrt(self.side - 1), alpha))
 
     def respondents(self, n: int, size: float, power: float, alpha: float) -> RespondentsNeeded:
         """Return how many respondents find a size with this power, if n tell this.
@@ -127,15 +103,15 @@ class NoncentralityProfile:
         """
         if not (self.proportional and size > 0):
             return NOT_KNOWN
-        each, w = Detectability.of_principal(np.sort(self.principal / n), self.df), size * math.sqrt(self.side - 1)
+        w = size * math.sqrt(self.side - 1)
         ends = [
-            np.quantile(Detectability.of_principal(np.sort(principal), self.df).seen, share)
+            np.quantile(replace(self, principal=principal).seen, share)
             for principal, share in zip(self.extremes or (self.principal, self.principal), _SEEN, strict=True)
         ]
         most, least = (respondents_with(float(one) * w**2, self.df, n, power, alpha) for one in ends)
         number = None
         with suppress(LdpstatsError):  # no number is enough
-            number = each.respondents(power, w, alpha)
+            number = replace(self, principal=self.principal / n).reports_needed(w, power, alpha)
         if number is not None:  # an average over directions may lie beyond either of them
             least, most = min(number, least or number), None if most is None else max(number, most)
         return RespondentsNeeded(least, number, most)
@@ -300,12 +276,6 @@ def deviations(model: NullModel, parameters: FloatArray) -> FloatArray:
 def report_information(noise: NoiseModel, margins: Sequence[FloatArray], tested: TestedAxes = None) -> FloatArray:
     """Return what one report tells about departures from the product of the margins, these being unknown."""
     found: FloatArray = _efficient(_of_a_report(noise, product_of(margins)), *departures(margins, tested))[0]
-    return found
-
-
-def information_along(noise: NoiseModel, null: FloatArray, departure: FloatArray, tangents: FloatArray) -> FloatArray:
-    """Return what one report tells about one departure from null frequencies, which may move along their tangents."""
-    found: FloatArray = _efficient(_of_a_report(noise, null), departure[:, None], tangents)[0, 0]
     return found
 
 

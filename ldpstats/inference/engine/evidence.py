@@ -32,22 +32,32 @@ def identified_contrasts(evidence: Evidence, frequencies: FloatArray) -> FloatAr
     return found
 
 
-def whole_cells(possible: NDArray[np.intp] | None, frequencies: FloatArray, cells: int) -> FloatArray:
-    """Return frequencies of all cells, zero for those that cannot have respondents."""
-    if possible is None:
-        return frequencies
-    whole = np.zeros((*frequencies.shape[:-1], cells))
-    whole[..., possible] = frequencies
-    return whole
+class _PossibleCells:
+    """Frequencies of all cells of a table, and of those that can have respondents."""
 
+    __slots__ = ()
+    possible: NDArray[np.intp] | None
 
-def own_cells(possible: NDArray[np.intp] | None, cells: FloatArray) -> FloatArray:
-    """Return the frequencies of the cells that can have respondents."""
-    return cells if possible is None else cells[..., possible]
+    @property
+    def cells(self) -> int:
+        """The number of all cells."""
+        raise NotImplementedError
+
+    def whole(self, frequencies: FloatArray) -> FloatArray:
+        """Return the frequencies of all cells, zero for those that cannot have respondents."""
+        if self.possible is None:
+            return frequencies
+        whole = np.zeros((*frequencies.shape[:-1], self.cells))
+        whole[..., self.possible] = frequencies
+        return whole
+
+    def own(self, cells: FloatArray) -> FloatArray:
+        """Return what is said of the cells that can have respondents."""
+        return cells if self.possible is None else cells[..., self.possible]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class BlockEvidence:
+class BlockEvidence(_PossibleCells):
     """Tallies of the same blocks for one or many tables: `counts` has an array (tables, outputs) for every block.
 
     The blocks' own tallies are not used. Frequencies, scores and draws are of the `possible` cells alone, where given.
@@ -125,9 +135,10 @@ class BlockEvidence:
         sizes = None if self.sizes is None else self.sizes[tables]
         return replace(self, counts=tuple(counts[tables] for counts in self.counts), sizes=sizes)
 
-    def whole(self, frequencies: FloatArray) -> FloatArray:
-        """Return the frequencies of all cells of the table."""
-        return whole_cells(self.possible, frequencies, self.blocks[0].question.cells)
+    @property
+    def cells(self) -> int:
+        """Those that the blocks are about."""
+        return self.blocks[0].question.cells
 
     def __len__(self) -> int:
         return len(self.counts[0])
@@ -199,7 +210,7 @@ class PooledEstimate:
         assert isinstance(evidence, BlockEvidence)  # of the same blocks
         share = self._n / evidence.blocks[0].n
         counts: list[NDArray[Any]] = [share * tallies for tallies in evidence.counts]
-        return own_cells(self._possible, self._pooling.estimate(counts))
+        return evidence.own(self._pooling.estimate(counts))
 
     def deviation(
         self, evidence: Evidence, frequencies: FloatArray, directions: FloatArray
@@ -252,7 +263,7 @@ _LEAST_CELL, _LARGEST_CELL = -1.0, 2.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class EstimateEvidence:
+class EstimateEvidence(_PossibleCells):
     """Sums of cells that were estimated without bias, with normal errors whose covariance is known.
 
     With x = A π + error and the covariance C of the errors, the whitened sums W x (`seen`, a row per table) and W A
@@ -296,7 +307,7 @@ class EstimateEvidence:
 
         def estimated(drawn: Evidence) -> FloatArray:
             assert isinstance(drawn, EstimateEvidence)  # of the same sums
-            return own_cells(self.possible, drawn.seen @ inverse[:, :-1].T + total)
+            return self.own(drawn.seen @ inverse[:, :-1].T + total)
 
         return estimated
 
@@ -313,16 +324,17 @@ class EstimateEvidence:
         """Return some of the tables."""
         return replace(self, seen=self.seen[tables])
 
-    def whole(self, frequencies: FloatArray) -> FloatArray:
-        """Return the frequencies of all cells of the table."""
-        return whole_cells(self.possible, frequencies, self.design.shape[1])
+    @property
+    def cells(self) -> int:
+        """Those that are added up."""
+        return int(self.design.shape[1])
 
     def __len__(self) -> int:
         return len(self.seen)
 
     def score(self, frequencies: FloatArray) -> tuple[FloatArray, Information]:
         """Return the score Aᵀ C⁻ (x − A π) and the information Aᵀ C⁻ A."""
-        design = own_cells(self.possible, self.design)
+        design = self.own(self.design)
         score = self._errors(frequencies) @ design
         leading = score.shape[:-1]
         left = np.broadcast_to(design.T, (*leading, *design.T.shape))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, TypeAlias
@@ -256,7 +256,8 @@ def _row(name: str, reports: int, test: CollectorTest | None) -> list[str]:
 
 
 _MOST_DESIGN = 4_000_000
-Asked: TypeAlias = dict[Hashable, Block]
+Compared: TypeAlias = dict[str, tuple[Table, dict[Hashable, Block]]]
+"""The tables of the same attributes, by collector, with what each asked through which noise."""
 
 
 def compare_collectors(sets: Sequence[TableSet], names: Sequence[str] | None = None) -> CollectorComparison:
@@ -294,38 +295,44 @@ def compare_collectors(sets: Sequence[TableSet], names: Sequence[str] | None = N
     """
     called = _named(sets, names)
     together = _summed(sets)
-    compared = [_ComparedTable.of(called, sets, table.attributes) for table in together]
+    named = list(zip(called, sets, strict=True))
+    compared: list[Compared] = []
+    for attributes in (table.attributes for table in together):
+        tables = {name: own[attributes] for name, own in named if attributes in own and own[attributes].n}
+        compared.append({name: (table, _blocks(table)) for name, table in tables.items()})
     return CollectorComparison(
         names=tuple(called),
         reports=tuple(one.n for one in sets),
         tests=tuple(sorted(_tested(compared, called), key=lambda test: not test.differs)),
-        left_out=tuple(words for one in compared for words in one.left_out),
+        left_out=tuple(
+            f"{' × '.join(table.attributes)}, for which one collector asked"
+            for table, one in zip(together, compared, strict=True)
+            if len(one) == 1
+        ),
         privacy=together.privacy,
         simulated=together.simulated,
     )
 
 
-def _tested(compared: Sequence[_ComparedTable], names: Sequence[str]) -> list[CollectorTest]:
+def _tested(compared: Sequence[Compared], names: Sequence[str]) -> list[CollectorTest]:
     """Test every collector against the others, taking out those that differ one after the other."""
     found: list[CollectorTest] = []
     left = list(names)
     with progress(None, "collectors", len(left), "collector") as bar:
         while True:
-            tests = _adjusted([one.only(left) for one in compared])
+            only = [{name: one[name] for name in left if name in one} for one in compared]
+            several = [one for one in only if len(one) > 1]
+            number = sum(map(len, several))
+            # the clearest difference comes first
+            ranked = sorted((test for one in several for test in _compare(one, number)), key=lambda one: one[0])
+            pvalues = np.array([test.pvalue for _, test in ranked])
+            adjusted = adjusted_pvalues(pvalues, LEVEL, "holm").tolist()
+            tests = [replace(test, adjusted=one) for (_, test), one in zip(ranked, adjusted, strict=True)]
             if not tests or not tests[0].differs or len(left) == 2:
                 return [*found, *tests]
             found += [test for test in tests if test.collector == tests[0].collector]
             left.remove(tests[0].collector)
             bar.update(1)
-
-
-def _adjusted(compared: Sequence[_ComparedTable]) -> list[CollectorTest]:
-    """Test every table of every collector, adjusted for their number; the clearest difference comes first."""
-    number = sum(one.tests for one in compared)
-    ranked = sorted((test for one in compared for test in one.tested(number)), key=lambda one: one[0])
-    tests = [test for _, test in ranked]
-    adjusted = adjusted_pvalues(np.array([test.pvalue for test in tests]), LEVEL, "holm").tolist()
-    return [replace(test, adjusted=one) for test, one in zip(tests, adjusted, strict=True)]
 
 
 @unweighted
@@ -376,92 +383,53 @@ def _named(sets: object, names: Sequence[str] | None) -> list[str]:
     return listed
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _ComparedTable:
-    """The tables of some attributes of all collectors who asked for them, with what each asked through which noise."""
+def _compare(compared: Compared, number: int) -> list[tuple[float, CollectorTest]]:
+    """Compare every collector with all others, among `number` tests in all; each log p-value comes first."""
+    # whether all asked the same through the same noises, and every report adds at most 1 to a count
+    (_, first), *others = compared.values()
+    by_counts = all(asked.keys() == first.keys() for _, asked in others) and all(
+        block.noise.largest == 1 for block in first.values()
+    )
+    found = []
+    for name, (table, _) in compared.items():
+        log_pvalue, method, words = _by_counts(compared, name) if by_counts else _by_model(compared, name, number)
+        n = sum(one.n for one, _ in compared.values()) - table.n
+        test = CollectorTest(name, table.attributes, table.n, n, math.exp(log_pvalue), 1.0, method, words)
+        found.append((log_pvalue, test))
+    return found
 
-    tables: Mapping[str, Table]
-    asked: Mapping[str, Asked]
 
-    @classmethod
-    def of(cls, names: Sequence[str], sets: Sequence[TableSet], attributes: tuple[str, ...]) -> _ComparedTable:
-        tables = {
-            name: own[attributes]
-            for name, own in zip(names, sets, strict=True)
-            if attributes in own and own[attributes].n
-        }
-        return cls(tables, {name: _blocks(table) for name, table in tables.items()})
+def _by_counts(compared: Compared, name: str) -> tuple[float, str, str]:
+    looked, least, words = 0, 0.0, ""
+    table, asked = compared[name]
+    for key, own in asked.items():
+        every = [blocks[key] for _, blocks in compared.values()]
+        counts, n = telling_counts(own.tally), sum(block.n for block in every)
+        totals = np.sum([telling_counts(block.tally) for block in every], axis=0)
+        found = log_part_pvalues(counts, own.n, totals, n)
+        looked += found.size
+        place = int(found.argmin())
+        if found[place] < least:
+            least = float(found[place])
+            seen, others = int(counts[place]) / own.n, int(totals[place] - counts[place]) / (n - own.n)
+            answer = f"kind {place} of the reports"
+            if found.size == own.noise.cells and own.question.is_bijection:
+                codes = np.unravel_index(int(np.flatnonzero(own.classes == place)[0]), table.shape)
+                answer = ", ".join(
+                    f"{one} = {of[at]}" for (one, of), at in zip(table.domain.categories.items(), codes, strict=True)
+                )
+            words = f"{answer}: {_percent(seen)} of its reports count for it, and {_percent(others)} of the others'"
+    return min(0.0, math.log(looked) + least), "exact bound of every count", words
 
-    def only(self, names: Sequence[str]) -> _ComparedTable:
-        """Return the tables of some of the collectors."""
-        kept = [name for name in names if name in self.tables]
-        return _ComparedTable({name: self.tables[name] for name in kept}, {name: self.asked[name] for name in kept})
 
-    @property
-    def tests(self) -> int:
-        """Number of collectors that are compared with others."""
-        return len(self.tables) if len(self.tables) > 1 else 0
-
-    @property
-    def left_out(self) -> list[str]:
-        """Which table cannot be compared, and why, in words; empty if it can."""
-        attributes = " × ".join(next(iter(self.tables.values())).attributes) if self.tables else ""
-        return [f"{attributes}, for which one collector asked"] if len(self.tables) == 1 else []
-
-    def tested(self, number: int) -> list[tuple[float, CollectorTest]]:
-        """Compare every collector with all others, among `number` tests in all; each log p-value comes first."""
-        if not self.tests:
-            return []
-        # whether all asked the same through the same noises, and every report adds at most 1 to a count
-        first, *others = self.asked.values()
-        if all(one.keys() == first.keys() for one in others) and all(
-            block.noise.largest == 1 for block in first.values()
-        ):
-            return [self._by_counts(name) for name in self.tables]
-        return [self._by_model(name, number) for name in self.tables]
-
-    def _test(self, name: str, log_pvalue: float, method: str, words: str = "") -> tuple[float, CollectorTest]:
-        own, pvalue = self.tables[name], math.exp(log_pvalue)
-        others = sum(table.n for table in self.tables.values()) - own.n
-        return log_pvalue, CollectorTest(name, own.attributes, own.n, others, pvalue, 1.0, method, words)
-
-    def _by_counts(self, name: str) -> tuple[float, CollectorTest]:
-        looked, least, words = 0, 0.0, ""
-        for key, own in self.asked[name].items():
-            counts = telling_counts(own.tally)
-            every = counts + sum(
-                telling_counts(asked[key].tally) for other, asked in self.asked.items() if other != name
-            )
-            n = sum(asked[key].n for asked in self.asked.values())
-            found = log_part_pvalues(counts, own.n, every, n)
-            looked += found.size
-            place = int(found.argmin())
-            if found[place] < least:
-                seen, others = int(counts[place]) / own.n, int(every[place] - counts[place]) / (n - own.n)
-                answer = self._answer(own, place, found.size)
-                least = float(found[place])
-                words = f"{answer}: {_percent(seen)} of its reports count for it, and {_percent(others)} of the others'"
-        return self._test(name, min(0.0, math.log(looked) + least), "exact bound of every count", words)
-
-    def _answer(self, block: Block, place: int, kinds: int) -> str:
-        if kinds != block.noise.cells or not block.question.is_bijection:
-            return f"kind {place} of the reports"
-        cell = int(np.flatnonzero(block.classes == place)[0])
-        domain = next(iter(self.tables.values())).domain
-        codes = np.unravel_index(cell, domain.shape)
-        return ", ".join(
-            f"{name} = {domain.categories[name][at]}" for name, at in zip(domain.names, codes, strict=True)
-        )
-
-    def _by_model(self, name: str, number: int) -> tuple[float, CollectorTest]:
-        own, others = self.tables[name], [table for other, table in self.tables.items() if other != name]
-        alone = [TableSet(one.domain, [one], one.privacy) for one in others]
-        try:
-            result = homogeneity_test([own, _summed(alone)[own.attributes]], pvalue=AmongMany(number, LEVEL))
-        except NotIdentifiedError as error:
-            return self._test(name, 0.0, f"left open: {error.came}")
-        log_pvalue = math.log(result.pvalue) if result.pvalue else -math.inf
-        return self._test(name, log_pvalue, f"{result.method}, {result.pvalue_source}")
+def _by_model(compared: Compared, name: str, number: int) -> tuple[float, str, str]:
+    own, others = compared[name][0], [table for other, (table, _) in compared.items() if other != name]
+    alone = [TableSet(one.domain, [one], one.privacy) for one in others]
+    try:
+        result = homogeneity_test([own, _summed(alone)[own.attributes]], pvalue=AmongMany(number, LEVEL))
+    except NotIdentifiedError as error:
+        return 0.0, f"left open: {error.came}", ""
+    return math.log(result.pvalue) if result.pvalue else -math.inf, f"{result.method}, {result.pvalue_source}", ""
 
 
 def telling_counts(tally: Tally) -> NDArray[np.int64]:
@@ -476,8 +444,8 @@ def telling_counts(tally: Tally) -> NDArray[np.int64]:
     return counts
 
 
-def _blocks(table: Table) -> Asked:
-    found: Asked = {}
+def _blocks(table: Table) -> dict[Hashable, Block]:
+    found: dict[Hashable, Block] = {}
     for block in table.blocks:
         if block.n:
             key = (block.asked, block.answers)

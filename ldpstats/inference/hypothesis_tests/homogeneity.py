@@ -59,14 +59,13 @@ def homogeneity_test(
     RespondentSet.together(table.parts for table in groups)  # refuses groups that share respondents
     parts = [evidence_of(table) for table in groups]
     together = GroupedEvidence(tuple(parts), tuple(table.n for table in groups))
-    cells = groups[0].domain.size()
     chosen, words = chosen_method(method, together)
+    common = any_frequencies(together, groups[0].domain.size())
     statistic = (
-        HomogeneityWald(together, cells)
+        HomogeneityWald(together, common)
         if chosen == "wald"
-        else HomogeneityStatistic(together, cells, likelihood=chosen == "lr")
+        else HomogeneityStatistic(together, common, likelihood=chosen == "lr")
     )
-    common = any_frequencies(together, cells)
     [outcome] = outcomes_of([groups[0]], statistic, common, [together], words, pvalue)
     seen = principal_information(information_between(together, outcome.null, common.basis))
     about = Hypothesis(
@@ -89,12 +88,12 @@ def homogeneity_test(
 class HomogeneityStatistic:
     """Distance of the groups from frequencies fitted to all of them together, by their scores or likelihoods."""
 
-    def __init__(self, evidence: GroupedEvidence, cells: int, *, likelihood: bool) -> None:
-        self._fit, self._likelihood = NullFitter(evidence, cells), likelihood
-        self._common = any_frequencies(evidence, cells)
-        nothing = LinearSubspace(self._common.centre, np.zeros((cells, 0)))
+    def __init__(self, evidence: GroupedEvidence, common: LinearSubspace, *, likelihood: bool) -> None:
+        cells = common.centre.size
+        self._common, self._fit, self._likelihood = common, NullFitter(evidence, cells), likelihood
+        nothing = LinearSubspace(common.centre, np.zeros((cells, 0)))
         self._alone = [ScoreStatistic(nothing, part, cells) for part in evidence.groups]
-        self.df = sum(one.df for one in self._alone) - self._common.basis.shape[1]
+        self.df = sum(one.df for one in self._alone) - common.basis.shape[1]
 
     def __call__(self, evidence: Evidence, drawn: Drawn | None = None) -> NullFit:
         """Fit common frequencies to every table, and measure how far each group is from them."""
@@ -115,10 +114,9 @@ class HomogeneityStatistic:
 class HomogeneityWald:
     """Wald's statistic of the groups' unbiased estimates against their mean, by the covariances there."""
 
-    def __init__(self, evidence: GroupedEvidence, cells: int) -> None:
-        self._common = any_frequencies(evidence, cells)
-        self._estimates = [PooledEstimate(part) for part in evidence.groups]
-        self.df = (len(evidence.groups) - 1) * (cells - 1)
+    def __init__(self, evidence: GroupedEvidence, common: LinearSubspace) -> None:
+        self._common, self._estimates = common, [PooledEstimate(part) for part in evidence.groups]
+        self.df = (len(evidence.groups) - 1) * (common.centre.size - 1)
 
     def __call__(self, evidence: Evidence, drawn: Drawn | None = None) -> NullFit:  # noqa: ARG002  # nothing to start
         """Compare the groups' estimates."""

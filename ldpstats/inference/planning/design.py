@@ -17,18 +17,16 @@ from ldpstats.answers.questions import Question
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, shortened
 from ldpstats.estimation.blocks import Block
 from ldpstats.inference.engine.detectability import (
-    Detectability,
+    NoncentralityProfile,
     TestedAxes,
     degrees_of_freedom,
     even_information,
-    information_along,
     principal_information,
-    product_of,
     report_information,
 )
 from ldpstats.inference.engine.evidence import BlockEvidence
-from ldpstats.inference.engine.families import ProductOfConditionals
-from ldpstats.inference.engine.null_model import proper_frequencies
+from ldpstats.inference.engine.families import LinearSubspace, ProductOfConditionals
+from ldpstats.inference.engine.null_model import NullModel, proper_frequencies
 from ldpstats.inference.engine.procedure import noncentrality_of
 from ldpstats.mechanisms import Mechanism, best_name, mechanism as named_mechanism
 from ldpstats.noise import NoiseModel, Tally
@@ -161,28 +159,30 @@ class PlannedTest:
         between = "" if self.tested is None else " between two attributes given the others"
         return f"a dependence of {self.how_large}{between} in a {'x'.join(map(str, self.shape))} table"
 
-    def seen_through(self, noise: NoiseModel) -> Detectability:
+    def seen_through(self, noise: NoiseModel) -> NoncentralityProfile:
         """Return what one report through this noise adds to the noncentrality of the test."""
         even = None if self.expected is not None else even_information(noise, self.margins)
         if even is not None:
-            return Detectability.evenly(even, self.shape, self.tested)
+            # every departure is seen alike, with this information in equally frequent cells
+            cells, sides = math.prod(self.shape), [self.shape[axis] for axis in self.tested or ()]
+            df = cells - 1 - (sum(side - 1 for side in self.shape) if len(self.shape) > 1 else 0)
+            if sides:
+                df = cells // math.prod(sides) * math.prod(side - 1 for side in sides)
+            return NoncentralityProfile(df, np.array([even / cells]))
         df = degrees_of_freedom(noise, self.shape, self.tested)
         if df == 0:
             raise NotIdentifiedError(
                 "reports that tell nothing about the hypothesis", "a mechanism that tells more than the margins"
             )
         if self.expected is not None:
-            return Detectability(df, self._along(self.expected, noise))
+            return NoncentralityProfile(df, self._along(self.expected, noise))
         principal = principal_information(report_information(noise, self.margins, self.tested))
-        return (
-            Detectability(df, principal[:1]) if self.direction == "least" else Detectability.of_principal(principal, df)
-        )
+        return NoncentralityProfile(df, principal[:1] if self.direction == "least" else principal)
 
     def _along(self, expected: FloatArray, noise: NoiseModel) -> FloatArray:
+        model: NullModel = ProductOfConditionals.independent(self.shape)
         if len(self.shape) == 1:
-            null = product_of(self.margins)
-            return information_along(noise, null, expected - null, np.empty((null.size, 0)))
-        model = ProductOfConditionals.independent(self.shape)
+            model = LinearSubspace(self.margins[0], np.zeros((expected.size, 0)))
         if self.tested is not None:
             first, second = self.tested
             others = tuple(axis for axis in range(len(self.shape)) if axis not in self.tested)
@@ -239,15 +239,12 @@ def is_shape(value: object) -> bool:
 
 def shape_of(shape: object) -> Shape:
     """Check a shape: a tuple of sides, each of at least two categories."""
-    if not isinstance(shape, str) and not is_shape(shape) and np.size(np.asarray(shape, dtype=object)):
+    known = isinstance(shape, str) or is_shape(shape) or not np.size(np.asarray(shape, dtype=object))
+    if isinstance(shape, Domain) or not known:
         raise LdpstatsError(
-            f"{shortened(shape)} in the place of a shape",
-            "the numbers of categories, such as (2, 3)",
-            "It comes second.",
-        )
-    if isinstance(shape, Domain):
-        raise LdpstatsError(
-            "a domain in the place of a shape", "one table's shape", "`plan` takes all pairs of a domain."
+            f"{'a domain' if isinstance(shape, Domain) else shortened(shape)} in the place of a shape",
+            "the numbers of categories of one table, such as (2, 3)",
+            "It comes second; only `plan` takes all pairs of a domain.",
         )
     sides = shape if isinstance(shape, (tuple, list, np.ndarray)) else (shape,)
     if not len(sides):

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from ldpstats.answers.columns import refuse_other_columns
 from ldpstats.answers.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line, shortened
-from ldpstats.inference.engine.detectability import Detectability
+from ldpstats.inference.engine.detectability import NoncentralityProfile
 from ldpstats.inference.planning.design import (
     USUAL_POWER,
     Direction,
@@ -430,32 +430,29 @@ class _Goal:
         wanted = f"a dependence of {planned[0].how_large} in {_among(asked, conditional)}"
         return cls(tuple(different.values()), alpha, wanted, asked, len(planned))
 
-    def power(self, name: str, epsilon: float, n: int) -> float:
-        """Return the least power among the tests, when the groups are asked equally often."""
-        return min(self._powers(name, epsilon, n))
-
-    def _powers(self, name: str, epsilon: float, n: int) -> list[float]:
+    def powers(self, name: str, epsilon: float, n: int) -> list[float]:
+        """Return the power of every test, when the groups are asked equally often."""
         each, alpha = n // self.groups, self.alpha / self.tests
-        return [float(seen.power(each, size, alpha)) for seen, size in self._tests(name, epsilon)]
+        return [float(seen.powers(each, size, alpha)) for seen, size in self._tests(name, epsilon)]
 
     def respondents(self, name: str, epsilon: float, power: float) -> int:
         """Return how many must be asked in all: as many in every group as the most demanding one needs."""
         alpha = self.alpha / self.tests
-        return self.groups * max(seen.respondents(power, size, alpha) for seen, size in self._tests(name, epsilon))
+        return self.groups * max(seen.reports_needed(size, power, alpha) for seen, size in self._tests(name, epsilon))
 
     def epsilon(self, name: str, n: int, power: float) -> float:
         """Return the least level that is enough, by bisection for the hardest test; infinity if none is."""
-        if self.power(name, GRID_LEVEL, n) < power:
+        if min(self.powers(name, GRID_LEVEL, n)) < power:
             return math.inf
-        level, powers = _LEAST_LEVEL, self._powers(name, _LEAST_LEVEL, n)
+        level, powers = _LEAST_LEVEL, self.powers(name, _LEAST_LEVEL, n)
         while min(powers) < power:
             hardest = replace(self, planned=(self.planned[powers.index(min(powers))],))
             # what is enough for it is always one of the levels that were tried, so that every round ends higher
             low, level = level, GRID_LEVEL
             for _ in range(_HALVINGS):
                 middle = math.sqrt(low * level)
-                low, level = (low, middle) if hardest.power(name, middle, n) >= power else (middle, level)
-            powers = self._powers(name, level, n)
+                low, level = (low, middle) if hardest.powers(name, middle, n)[0] >= power else (middle, level)
+            powers = self.powers(name, level, n)
         return level
 
     def row(self, name: str, epsilon: float | None, n: int | None, power: float | None) -> dict[str, Any]:
@@ -475,11 +472,11 @@ class _Goal:
             "mechanism": kinds[0].name,
             "n": n,
             "epsilon": epsilon,
-            "power": self.power(name, level, n),
+            "power": min(self.powers(name, level, n)),
             "bits per report": max(kind.report_bits for kind in kinds),
         }
 
-    def _tests(self, name: str, epsilon: float) -> list[tuple[Detectability, float]]:
+    def _tests(self, name: str, epsilon: float) -> list[tuple[NoncentralityProfile, float]]:
         noises = (noise_of(name, math.prod(one.shape), epsilon) for one in self.planned)
         return [(one.seen_through(noise), float(one.cohens_w)) for one, noise in zip(self.planned, noises, strict=True)]
 

@@ -111,7 +111,7 @@ def power(
     for level in np.unique(levels):
         here = levels == level
         seen = planned.seen_through(noise_of(mechanism, math.prod(sides), float(level)))
-        found[here] = seen.power(reports[here], sizes[here], threshold)
+        found[here] = seen.powers(reports[here], sizes[here], threshold)
     return found if found.ndim else float(found)
 
 
@@ -156,7 +156,7 @@ def sample_size(
     if size.ndim or level.ndim:
         raise LdpstatsError("several effects or levels", "one of each", "`power` takes many at once.")
     seen = planned.seen_through(noise_of(mechanism, math.prod(sides), float(level)))
-    return seen.respondents(target, float(size), alpha)
+    return seen.reports_needed(float(size), target, alpha)
 
 
 def _broadcast(n: IntArray, sizes: FloatArray, levels: FloatArray) -> list[NDArray[Any]]:

@@ -1,10 +1,18 @@
-"""What is stored of Imran & Meo's Table 4 follows from the rejections that are stored beside it."""
+"""Imran & Meo: stored verdicts follow from stored rejections, and what is counted of trials is right by hand."""
 
 from __future__ import annotations
 
+import numpy as np
+import pandas as pd
 import pytest
 from papers.catalogue import EXHIBITS
+from papers.imran_meo import decisions
+from papers.imran_meo.convergence import LETTER, NAMED
+from papers.imran_meo.convergence_figures import Claim, covered, least_sizes, nearest_share, right, within
+from papers.imran_meo.distances import Reading
 from papers.imran_meo.table_4 import LARGE, SPARSE, judged_rows
+from papers.imran_meo.tables_5_6 import _best, ratios
+from support.published_formulas import pearson
 
 
 def test_verdicts_on_table_4_follow_from_the_stored_rejections() -> None:
@@ -16,3 +24,83 @@ def test_verdicts_on_table_4_follow_from_the_stored_rejections() -> None:
     stored = list(zip(comparisons["verdict"], comparisons["because"], strict=True))
     assert [(one.verdict, one.because) for one in found] == stored
     assert [one.std_err for one in found] == pytest.approx(comparisons["std_err"].tolist(), rel=1e-4, nan_ok=True)
+
+
+def shares(kind: tuple[str, str], by_size: dict[int, float]) -> pd.DataFrame:
+    rows = [
+        (*kind, p, size, cell, share, share)
+        for p in (0.221, 0.5)
+        for size, share in by_size.items()
+        for cell in (0.072, 0.116, 0.356, 0.446)
+    ]
+    columns = ["width", "estimate", "p", "block_size", "probability", "converged", "converged_by_half"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def test_a_claim_is_right_where_half_of_the_trials_converge_and_should() -> None:
+    data = pd.concat([shares(LETTER[0], {18: 0.5, 250: 0.4}), shares(NAMED[0], {18: 0.1, 250: 1.0})])
+    claims = (Claim(0.221, (250,)), Claim(0.221, (18,), converges=False))
+    assert right(claims, data, LETTER) == (0, 8)
+    assert right(claims, data, NAMED) == (8, 8)
+    assert right(claims[:1], data, LETTER) == (0, 4)
+
+
+def test_the_least_block_size_is_the_first_with_which_all_cells_converge() -> None:
+    data = shares(LETTER[0], {18: 0.4, 50: 0.6, 150: 0.9, 250: 1.0})
+    found = [one for one in least_sizes(data, LETTER) if one != float("inf")]
+    assert found == [50, 50]
+
+
+def test_without_fakes_the_printed_interval_holds_its_level_and_with_them_it_does_not() -> None:
+    assert within(0.05, 1.0, 1.0) == pytest.approx(0.95, abs=0.02)  # what the binomial's steps leave of it
+    assert within(0.05, 0.5, 1.0) == pytest.approx(0.673, abs=0.02)  # 2 Φ(1.96 / 2) - 1
+    assert within(0.05, 0.5, 2.0) == pytest.approx(0.95, abs=0.02)
+
+
+def test_the_nearest_share_counts_records() -> None:
+    share, name, value = nearest_share(0.4)
+    assert (name, value) == ("survey", "sex = F")
+    assert share == pytest.approx(0.4, abs=0.01)
+
+
+def test_nearly_every_probability_is_near_to_one_of_some_value_so_that_nearness_is_no_verdict() -> None:
+    assert 0.9 < covered() < 1
+
+
+def test_the_tables_have_their_margins_and_size_and_equal_pairs() -> None:
+    margins = [np.array([0.6, 0.4]), np.array([0.4, 0.3, 0.2, 0.1]), np.array([0.5, 0.5])]
+    table = decisions.dependent(margins, 0.2).reshape(2, 4, 2)
+    product = np.einsum("i,j,k", *margins)
+    assert table.min() > 0
+    assert ((table - product) ** 2 / product).sum() == pytest.approx(0.2**2)
+    sums = [table.sum(axis=axes) for axes in ((1, 2), (0, 2), (0, 1))]
+    for found, margin in zip(sums, margins, strict=True):
+        assert found == pytest.approx(margin)
+    assert [pearson(table.sum(axis=axis)) for axis in range(3)] == pytest.approx([0.2**2 / 3] * 3)
+
+
+@pytest.mark.parametrize(
+    ("shape", "margin"), [((2, 2), (0.35, 0.65)), ((2, 2, 2, 2), (0.93, 0.97)), ((4, 4), (0.35, 0.65))]
+)
+def test_tests_decide_and_repeat(shape: tuple[int, ...], margin: tuple[float, float]) -> None:
+    strong = decisions.Trial("table 4", shape, 0.4, 1, epsilon=2.0, n=4000, margin=margin)
+    found = decisions.table_four(strong)
+    assert found == decisions.table_four(strong)
+    assert all(isinstance(one, (bool, np.bool_)) for one in found.values())
+    assert all(one for name, one in found.items() if "independence_test" in name and "221" not in name)
+
+
+PLACES = [("a paper", "l2, Survey, RRBA", f"{size}-way", printed) for size, printed in ((2, "100"), (3, "200"))]
+
+
+def test_the_printed_laplace_figures_have_these_ratios() -> None:
+    # 59.58/109.60, 307.588/154.02, 715.05/372.63, 117.42/61.69, typed in once more
+    assert ratios() == pytest.approx([0.5436, 1.9971, 1.9189, 1.9034], abs=5e-5)
+
+
+def test_the_best_reading_gives_most_figures() -> None:
+    one, other = Reading("RRBA", "mle", "any"), Reading("RRBA", "two blocks", "any")
+    around = np.array([-1.0, 1.0] * 50)
+    data = {("Survey", 2, one, "ℓ2"): 100 + around, ("Survey", 3, one, "ℓ2"): 260 + around}
+    data |= {("Survey", 2, other, "ℓ2"): 700 + around, ("Survey", 3, other, "ℓ2"): 800 + around}
+    assert _best(PLACES, data) == (one, "ℓ2", 1, 2)

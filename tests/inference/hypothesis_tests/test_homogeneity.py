@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,16 +17,18 @@ from ldpstats.tables.respondents import RespondentSet
 SHARES = ldp.Domain({"one": [1, 2, 3, 4], "other": [1, 2, 3, 4]})
 
 
-def test_without_noise_homogeneity_is_the_classical_test_of_a_two_way_table() -> None:
+@pytest.mark.parametrize(("method", "classical"), [("auto", "pearson"), ("wald", "pearson"), ("lr", "log-likelihood")])
+def test_without_noise_homogeneity_is_the_classical_test_of_a_two_way_table(method: Any, classical: str) -> None:
     groups = np.array([[300, 200, 100], [120, 150, 130], [80, 90, 30]])
     domain = ldp.Domain({"answer": ["a", "b", "c"]})
     named = {name: seen_without_noise(domain, counts) for name, counts in zip("xyz", groups, strict=True)}
-    found, known = ldp.homogeneity_test(named), chi2_contingency(groups, correction=False)
+    found = ldp.homogeneity_test(named, method)
+    known = chi2_contingency(groups, correction=False, lambda_=classical)
     assert found.statistic == pytest.approx(known.statistic, rel=1e-8)
     assert (found.df, found.n) == (known.dof, groups.sum())
     assert found.pvalue == pytest.approx(known.pvalue, rel=1e-6)
     assert "x, y, z have the same frequencies of answer" in found.hypothesis
-    assert ldp.homogeneity_test(list(named.values())[::-1]).statistic == pytest.approx(found.statistic)
+    assert ldp.homogeneity_test(list(named.values())[::-1], method).statistic == pytest.approx(found.statistic)
 
 
 def test_groups_that_were_asked_otherwise_are_refused() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import product
 
 import numpy as np
 import pytest
@@ -41,50 +40,21 @@ def test_no_digits_are_lost_when_there_are_many_reports(name: str, n: int) -> No
 
 
 @pytest.mark.parametrize("name", ["grr", "oue", "ss"])
-@pytest.mark.parametrize("epsilon", [0.01, 1.0, 45.0])
-@pytest.mark.parametrize("n", [1, 2, 5, 150])
-def test_strange_tables_have_an_answer_or_a_clear_error(name: str, epsilon: float, n: int) -> None:
-    told: list[str] = []
-    for seed, shape in product(range(5), [(2, 2), (2, 9)]):
-        rng = np.random.default_rng(seed)
-        frequencies = np.outer(*(rng.dirichlet(np.ones(size)) for size in shape)).ravel()
-        table = table_of(shape, [drawn(name, n, epsilon, seed, frequencies)])
-        try:
-            result = ldp.independence_test(table, pvalue="asymptotic")
-        except ldp.NotIdentifiedError as error:
-            told.append(error.came)
-            continue
-        assert 0 <= result.pvalue <= 1
-        assert result.statistic >= 0
-        assert np.isnan(result.effect.cramers_v) == bool(result.effect.why_not)
-        assert np.isnan(result.effect.cramers_v) or 0 <= result.effect.cramers_v <= 1
-    assert all("nobody reported" in reason for reason in told)
-
-
-@pytest.mark.parametrize("side", [2, 4])
-def test_level_of_the_score_test_and_failure_of_the_naive_one(side: int) -> None:
+@pytest.mark.parametrize("shape", [(2, 2), (3, 4), (4, 4)])
+def test_level_of_the_score_test_and_failure_of_the_naive_one(name: str, shape: tuple[int, int]) -> None:
     # The issue's own bounds; with 4,000 tables they are 2.9 standard errors, and the seed is fixed.
-    tables, shape = 4000, (side, side)
-    block = table_of(shape, [drawn("grr", 8000, 1.0, 5, independent(*shape))]).blocks[0]
-    evidence = BlockEvidence.observed([block]).replicates(independent(*shape), tables, np.random.default_rng(17))
-    statistic = ScoreStatistic(ProductOfConditionals.independent(shape), BlockEvidence.observed([block]), side * side)
-    pvalues = chdtrc(statistic.df, statistic(evidence).statistic)
-    assert 0.04 <= np.mean(pvalues < 0.05) <= 0.06
-    reports = evidence.counts[0].reshape(tables, *shape)
-    expected = reports.sum(axis=2)[:, :, None] * reports.sum(axis=1)[:, None, :] / 8000
-    naive = chdtrc(statistic.df, ((reports - expected) ** 2 / expected).sum(axis=(1, 2)))
-    assert np.mean(naive < 0.05) > 0.08, "χ² on the reports takes the noise for dependence"
-
-
-@pytest.mark.parametrize("name", ["oue", "ss"])
-@pytest.mark.parametrize("shape", [(2, 2), (3, 4)])
-def test_level_of_least_squares_on_support_counts(name: str, shape: tuple[int, int]) -> None:
     block = table_of(shape, [drawn(name, 8000, 1.0, 5, independent(*shape))]).blocks[0]
-    evidence = BlockEvidence.observed([block]).replicates(independent(*shape), 4000, np.random.default_rng(18))
+    evidence = BlockEvidence.observed([block]).replicates(independent(*shape), 4000, np.random.default_rng(17))
     statistic = ScoreStatistic(
         ProductOfConditionals.independent(shape), BlockEvidence.observed([block]), block.question.cells
     )
-    assert 0.04 <= np.mean(chdtrc(statistic.df, statistic(evidence).statistic) < 0.05) <= 0.06
+    pvalues = chdtrc(statistic.df, statistic(evidence).statistic)
+    assert 0.04 <= np.mean(pvalues < 0.05) <= 0.06
+    if name == "grr":
+        reports = evidence.counts[0].reshape(4000, *shape)
+        expected = reports.sum(axis=2)[:, :, None] * reports.sum(axis=1)[:, None, :] / 8000
+        naive = chdtrc(statistic.df, ((reports - expected) ** 2 / expected).sum(axis=(1, 2)))
+        assert np.mean(naive < 0.05) > 0.08, "χ² on the reports takes the noise for dependence"
 
 
 @pytest.mark.parametrize("name", ["oue", "ss"])
@@ -134,28 +104,6 @@ def test_a_contrast_question_adds_to_the_evidence_but_does_not_stand_alone() -> 
     assert both.power[0.1] > alone.power[0.1] + 0.1
     with pytest.raises(ldp.NotIdentifiedError, match="tell nothing about the hypothesis"):
         ldp.independence_test(Table(domain, (contrast,), PRIVACY))
-
-
-@pytest.mark.parametrize("name", ["grr", "ss"])
-@pytest.mark.parametrize(("side", "n", "epsilon"), [(2, 8000, 1.0), (4, 20_000, 1.0)])
-def test_stated_power_is_the_simulated_one(name: str, side: int, n: int, epsilon: float) -> None:
-    """Dependences of V = .1 in random directions; 4,000 tables, so the standard error is below .008."""
-    shape = (side, side)
-    uniform = np.full(side * side, 1 / side**2)
-    result = ldp.independence_test(table_of(shape, [drawn(name, n, epsilon, 6, uniform)]))
-    rng = np.random.default_rng(2)
-    rejected = []
-    for _ in range(20):
-        direction = rng.standard_normal(shape)
-        direction -= direction.mean(axis=0)
-        direction -= direction.mean(axis=1, keepdims=True)
-        size = np.sqrt((direction**2).sum() / (side - 1)) * side
-        frequencies = uniform + 0.1 * direction.ravel() / size
-        block = table_of(shape, [drawn(name, n, epsilon, 6, uniform)]).blocks[0]
-        evidence = BlockEvidence.observed([block]).replicates(frequencies, 200, rng)
-        statistic = ScoreStatistic(ProductOfConditionals.independent(shape), evidence, side * side)
-        rejected.append(np.mean(chdtrc(statistic.df, statistic(evidence).statistic) < 0.05))
-    assert np.mean(rejected) == pytest.approx(result.power[0.1], abs=0.05)
 
 
 def test_power_of_a_coarse_question_is_that_of_what_it_tells() -> None:
@@ -228,16 +176,6 @@ class TestRefusals:
             ldp.independence_test(table, method="score")
         with pytest.raises(ldp.LdpstatsError, match="at least two attributes"):
             ldp.independence_test(table.marginal("row"))
-
-    def test_a_table_nobody_answered(self) -> None:
-        noise = ldp.GRR(4, 1.0).noise
-        with pytest.raises(ldp.NotIdentifiedError, match="no reports behind the table of row and column"):
-            ldp.independence_test(table_of((2, 2), [Tally(noise, np.zeros(4, dtype=int), 0)]))
-
-    def test_a_category_that_neither_data_nor_noise_ever_show(self) -> None:
-        tally = Tally(ldp.GRR(6, 60.0).noise, np.array([30, 20, 0, 25, 25, 0]), 100)
-        with pytest.raises(ldp.NotIdentifiedError, match="nobody reported 2 of 'column'"):
-            ldp.independence_test(table_of((2, 3), [tally]))
 
 
 def test_a_pvalue_too_small_for_a_double_is_not_called_zero() -> None:

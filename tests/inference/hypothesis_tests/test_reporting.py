@@ -418,6 +418,9 @@ class TestDegenerateTables:
             assert 0 <= result.pvalue <= 1
             assert math.isfinite(result.statistic)
             assert all(0.04 <= value <= 1 for value in result.power.values())
+            if result.effect is not None:
+                assert np.isnan(result.effect.cramers_v) == bool(result.effect.why_not)
+                assert result.effect.why_not or 0 <= result.effect.cramers_v <= 1
         assert all("nobody reported" in reason for reason in told)
 
     @pytest.mark.parametrize("counts", [[[10, 20, 10], [0, 0, 0], [5, 9, 12]], [[10, 0, 5], [20, 0, 9], [10, 0, 12]]])

@@ -80,14 +80,6 @@ def test_pictures_are_of_what_was_tested(table: ldp.Table) -> None:
     assert marks[0].get_xdata().tolist() == [0.5, 0.3, 0.2]
 
 
-def test_a_hypothesis_is_a_result_of_its_own(table: ldp.Table) -> None:
-    about = ldp.independence_test(table).about
-    assert repr(about) == f"<Hypothesis: {about.statement}>"
-    assert about.otherwise in str(about)
-    assert about.to_dict()["verdicts"] == list(about.verdicts)
-    assert about.to_frame()["statement"].tolist() == [about.statement]
-
-
 def test_a_log_linear_model_is_shown_beside_the_estimates(table: ldp.Table) -> None:
     fit = ldp.log_linear_model(table, "a*b + c")
     assert fit.headline == "a*b + c, fitted to a × b × c; 120,000 reports (simulated)"
@@ -104,13 +96,3 @@ def test_a_model_that_reports_leave_open_says_so() -> None:
     assert fit.summary().panels[0].rows[0][3] == "-"
     with pytest.raises(ldp.NotIdentifiedError):
         fit.picture()
-
-
-def test_a_published_result_says_whose_it_is(table: ldp.Table) -> None:
-    result = ldp.naive_test(table.marginal(["a", "b"]))
-    assert result.name in result.headline
-    assert "(simulated)" in result.headline
-    assert result.to_frame()["statistic"].tolist() == [result.statistic]
-    picture = result.picture()
-    assert picture.to_frame()["expected"].tolist() == result.expected.ravel().tolist()
-    assert picture.title == result.name

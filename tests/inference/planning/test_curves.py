@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -41,19 +42,6 @@ class TestPowerCurve:
             power_curve("grr", (2, 2), epsilon=1.0, n=100).plot()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"epsilon": []}, "no levels"),
-        ({"mechanism": ()}, "no mechanisms"),
-        ({"effect": np.full((2, 2), 0.25)}, "a single number"),
-    ],
-)
-def test_curves_of_nothing_are_refused(arguments: dict[str, object], message: str) -> None:
-    with pytest.raises(ldp.LdpstatsError, match=message):
-        power_curve(**{"mechanism": "auto", "shape": (2, 2), "epsilon": 1.0, "n": 100, **arguments})
-
-
 class TestSampleSizeCurve:
     """What is needed over ε."""
 
@@ -74,17 +62,21 @@ class TestSampleSizeCurve:
         assert axes.get_lines()[0].get_ydata().tolist() == curve.table["n"].tolist()[:3]
         assert "the margins given" in axes.get_title(loc="left")
 
-    @pytest.mark.parametrize(
-        ("arguments", "message"),
-        [
-            ({"epsilon": []}, "no levels"),
-            ({"epsilon": None}, "a level for a mechanism"),
-            ({"mechanism": ()}, "no mechanisms"),
-            ({"mechanism": ldp.GRR(4, epsilon=1.0)}, "a mechanism that is named"),
-            ({"power": 0.01}, "power"),
-            ({"shape": None}, "shape"),
-        ],
-    )
-    def test_curves_of_nothing_are_refused(self, arguments: dict[str, object], message: str) -> None:
-        with pytest.raises(ldp.LdpstatsError, match=message):
-            sample_size_curve(**{"mechanism": "grr", "shape": (2, 2), "epsilon": 1.0, **arguments})
+
+@pytest.mark.parametrize(
+    ("curve", "arguments", "message"),
+    [
+        (power_curve, {"epsilon": [], "n": 100}, "no levels"),
+        (power_curve, {"mechanism": (), "n": 100}, "no mechanisms"),
+        (power_curve, {"effect": np.full((2, 2), 0.25), "n": 100}, "a single number"),
+        (sample_size_curve, {"epsilon": []}, "no levels"),
+        (sample_size_curve, {"epsilon": None}, "a level for a mechanism"),
+        (sample_size_curve, {"mechanism": ()}, "no mechanisms"),
+        (sample_size_curve, {"mechanism": ldp.GRR(4, epsilon=1.0)}, "a mechanism that is named"),
+        (sample_size_curve, {"power": 0.01}, "power"),
+        (sample_size_curve, {"shape": None}, "shape"),
+    ],
+)
+def test_curves_of_nothing_are_refused(curve: Any, arguments: dict[str, object], message: str) -> None:
+    with pytest.raises(ldp.LdpstatsError, match=message):
+        curve(**{"mechanism": "grr", "shape": (2, 2), "epsilon": 1.0, **arguments})

@@ -6,16 +6,15 @@ import math
 
 import numpy as np
 import pytest
-from scipy.special import chdtrc
 from scipy.stats import chi2, chi2_contingency, ncx2
-from support.two_way_tables import MARGINS, Frequencies
+from support.two_way_tables import MARGINS, Frequencies, open_answers, share_rejected, some_table
 
 import ldpstats as ldp
 from ldpstats.answers.questions import Question
 from ldpstats.datasets import network
 from ldpstats.estimation.blocks import Block
 from ldpstats.inference.engine.detectability import (
-    Detectability,
+    NoncentralityProfile,
     degrees_of_freedom,
     departures,
     deviations,
@@ -25,22 +24,12 @@ from ldpstats.inference.engine.detectability import (
 )
 from ldpstats.inference.engine.evidence import BlockEvidence
 from ldpstats.inference.engine.families import ProductOfConditionals
-from ldpstats.inference.engine.statistics import ScoreStatistic
 from ldpstats.inference.planning.design import PlannedTest
 from ldpstats.inference.planning.sizing import power, power_curve, sample_size
 from ldpstats.mechanisms import REGISTRY
-from ldpstats.noise import MultinomialNoise, NoiseModel, Tally, TruthOrFake
+from ldpstats.noise import Tally
 
 TESTED = [((2, 3, 2), (0, 1)), ((2, 3, 2), (0, 2)), ((3, 2, 4), (1, 2)), ((2, 2, 2, 3), (1, 3))]
-
-
-def open_answers(cells: int) -> MultinomialNoise:
-    """Return the noise of reports that never lie."""
-    return MultinomialNoise(TruthOrFake(1.0, (1 / cells,) * cells))
-
-
-def some_table(shape: tuple[int, ...], seed: int = 1) -> Frequencies:
-    return np.random.default_rng(seed).dirichlet(np.full(math.prod(shape), 4.0)).reshape(shape)
 
 
 def model_of(shape: tuple[int, ...], tested: tuple[int, int]) -> ProductOfConditionals:
@@ -64,20 +53,27 @@ def test_without_noise_a_whole_table_has_the_sum_of_pearsons_statistics_of_its_s
     assert found == pytest.approx(ncx2.sf(chi2.isf(0.05, df), df, sum(strata)), abs=1e-9)
 
 
-@pytest.mark.parametrize(("shape", "tested"), TESTED)
-def test_departures_span_what_the_model_of_conditional_independence_excludes(
-    shape: tuple[int, ...], tested: tuple[int, int]
+@pytest.mark.parametrize(
+    ("shape", "tested"), [*TESTED, ((4,), None), ((2, 2), None), ((3, 2), None), ((4, 3), None), ((2, 3, 2), None)]
+)
+def test_departures_are_all_that_the_hypothesis_excludes(
+    shape: tuple[int, ...], tested: tuple[int, int] | None
 ) -> None:
-    margins, model = [MARGINS[side] for side in shape], model_of(shape, tested)
-    null = product_of(margins)
-    directions, tangents = departures(margins, tested)
-    spans = []
-    for found in (directions, deviations(model, model.nearest(null))):
-        scaled = found / np.sqrt(null)[:, None]  # orthonormal
-        spans.append(scaled @ scaled.T)
-    assert np.allclose(*spans, atol=1e-12)
+    """They are orthonormal with what is free, span what the null model excludes, and leave the margins alone."""
+    margins = [MARGINS[side] for side in shape]
+    null, (directions, tangents) = product_of(margins), departures(margins, tested)
     everything = np.hstack([directions, tangents])
+    assert everything.shape == (null.size, null.size - 1)
     assert np.allclose(everything.T @ (everything / null[:, None]), np.eye(null.size - 1), atol=1e-12)
+    if len(shape) == 1:
+        assert not tangents.size
+        return
+    model = model_of(shape, tested) if tested else ProductOfConditionals.independent(shape)
+    scaled = [found / np.sqrt(null)[:, None] for found in (directions, deviations(model, model.nearest(null)))]
+    assert np.allclose(*(one @ one.T for one in scaled), atol=1e-12)
+    for axis in range(len(shape)):
+        others = tuple(other + 1 for other in range(len(shape)) if other != axis)
+        assert np.allclose(directions.T.reshape(-1, *shape).sum(axis=others), 0, atol=1e-12)
 
 
 @pytest.mark.parametrize(("shape", "tested"), TESTED)
@@ -94,7 +90,7 @@ def test_a_report_tells_what_the_engine_says_of_many(
         [Block(Question(tuple("abcd"[: len(shape)]), shape, tuple(range(null.size))), tally)]
     )
     information = information_beyond(model_of(shape, tested), evidence, null) / n
-    expected = Detectability.of_principal(principal_information(information), found.df)
+    expected = NoncentralityProfile(found.df, principal_information(information))
     assert np.allclose(np.sort(found.seen), np.sort(expected.seen), rtol=1e-6)
     first, second = (shape[axis] for axis in tested)
     assert found.df == (first - 1) * (second - 1) * null.size // (first * second)
@@ -109,7 +105,7 @@ def test_equally_frequent_categories_need_no_matrix(kind: type[ldp.GRR]) -> None
     for tested in (None, (0, 1), (1, 2)):
         short, long = (PlannedTest(margins, tested=tested).seen_through(noise) for margins in (even, nearly))
         assert short.df == long.df == degrees_of_freedom(noise, shape, tested)
-        assert short.power(3000, 0.2, 0.05) == pytest.approx(long.power(3000, 0.2, 0.05), abs=1e-6)
+        assert short.powers(3000, 0.2, 0.05) == pytest.approx(long.powers(3000, 0.2, 0.05), abs=1e-6)
 
 
 def test_the_pair_that_is_tested_may_come_in_any_order() -> None:
@@ -163,17 +159,6 @@ def _of_a_triple(name: str, attributes: tuple[str, str, str]) -> Frequencies:
     return joint / joint.sum()
 
 
-def _share_rejected(noise: NoiseModel, model: ProductOfConditionals, frequencies: Frequencies, n: int) -> float:
-    """Return how often the package's own test rejects at level .05, of 2,000 tables drawn at the level of counts."""
-    rng = np.random.default_rng(1)
-    question = Question(tuple("abc"[: len(model.shape)]), model.shape, tuple(range(frequencies.size)))
-    block = Block(question, Tally(noise, noise.draw(frequencies, n, 1, rng)[0], n, simulated=True))
-    evidence = BlockEvidence.observed([block])
-    statistic = ScoreStatistic(model, evidence, frequencies.size)
-    drawn = evidence.replicates(frequencies, 2000, rng)
-    return float(np.mean(chdtrc(statistic.df, statistic(drawn).statistic) < 0.05))
-
-
 @pytest.mark.parametrize("mechanism", ["grr", "oue"])
 @pytest.mark.parametrize(("name", "epsilon"), [("child", 2.0), ("survey", 1.0), ("asia", 4.0), ("sachs", 1.0)])
 def test_so_many_respondents_find_the_weakest_edge_as_often_as_planned(
@@ -183,7 +168,7 @@ def test_so_many_respondents_find_the_weakest_edge_as_often_as_planned(
     joint = _of_the_weakest_edge(name)[1]
     n = sample_size(mechanism, joint.shape, epsilon=epsilon, effect=joint, power=0.8)
     noise, model = ldp.mechanism(mechanism, k=joint.size, epsilon=epsilon).finest.noise, ProductOfConditionals
-    found = _share_rejected(noise, model.independent(joint.shape), joint.ravel(), n)
+    found = share_rejected(noise, model.independent(joint.shape), joint.ravel(), n, 2000, np.random.default_rng(1))
     assert found == pytest.approx(0.8, abs=5 * 0.009 + 0.02)
 
 
@@ -203,5 +188,5 @@ def test_so_many_respondents_find_a_dependence_given_a_third_as_often_as_planned
     joint = _of_a_triple(name, triple)
     n = sample_size(mechanism, joint.shape, epsilon=epsilon, effect=joint, power=0.8, conditional=True)
     noise = ldp.mechanism(mechanism, k=joint.size, epsilon=epsilon).finest.noise
-    found = _share_rejected(noise, model_of(joint.shape, (0, 1)), joint.ravel(), n)
+    found = share_rejected(noise, model_of(joint.shape, (0, 1)), joint.ravel(), n, 2000, np.random.default_rng(1))
     assert found == pytest.approx(0.8, abs=5 * 0.009 + 0.02)

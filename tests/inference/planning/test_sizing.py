@@ -7,30 +7,16 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy.special import chdtrc
 from scipy.stats import chi2, chi2_contingency, ncx2
 from statsmodels.stats.power import GofChisquarePower
-from support.two_way_tables import MARGINS, Frequencies
+from support.two_way_tables import MARGINS, Frequencies, open_answers, share_rejected, some_table
 
 import ldpstats as ldp
-from ldpstats.answers.questions import Question
-from ldpstats.estimation.blocks import Block
-from ldpstats.inference.engine.detectability import Detectability, departures, deviations, product_of
-from ldpstats.inference.engine.evidence import BlockEvidence
+from ldpstats.inference.engine.detectability import NoncentralityProfile, departures, product_of
 from ldpstats.inference.engine.families import ProductOfConditionals
-from ldpstats.inference.engine.statistics import ScoreStatistic
 from ldpstats.inference.planning.sizing import power, sample_size
 from ldpstats.mechanisms import REGISTRY
-from ldpstats.noise import DenseChannel, MultinomialNoise, NoiseModel, SupportNoise, Tally, TruthOrFake
-
-
-def open_answers(cells: int) -> MultinomialNoise:
-    """Return the noise of reports that never lie."""
-    return MultinomialNoise(TruthOrFake(1.0, (1 / cells,) * cells))
-
-
-def some_table(shape: tuple[int, ...], seed: int = 1) -> Frequencies:
-    return np.random.default_rng(seed).dirichlet(np.full(math.prod(shape), 4.0)).reshape(shape)
+from ldpstats.noise import DenseChannel, MultinomialNoise, SupportNoise
 
 
 class TestWithoutNoise:
@@ -103,29 +89,6 @@ class TestNoncentrality:
         expected = ncx2.sf(chi2.isf(0.05, df), df, 4000 * gap @ weight @ gap)
         assert power(noise, shape, n=4000, effect=table) == pytest.approx(expected, rel=1e-6)
 
-    @pytest.mark.parametrize("shape", [(4,), (3, 4), (2, 3, 2)])
-    def test_departures_are_all_that_leaves_the_margins_alone(self, shape: tuple[int, ...]) -> None:
-        margins = [MARGINS[side] for side in shape]
-        directions, tangents = departures(margins)
-        null = product_of(margins)
-        everything = np.hstack([directions, tangents])
-        assert everything.shape == (null.size, null.size - 1)
-        assert np.allclose(everything.T @ (everything / null[:, None]), np.eye(null.size - 1), atol=1e-12)
-        assert tangents.shape[1] == (sum(shape) - len(shape) if len(shape) > 1 else 0)
-        for axis in range(len(shape)) if len(shape) > 1 else ():
-            others = tuple(other for other in range(len(shape)) if other != axis)
-            assert np.allclose(directions.T.reshape(-1, *shape).sum(axis=tuple(a + 1 for a in others)), 0, atol=1e-12)
-
-    @pytest.mark.parametrize("shape", [(2, 2), (3, 2), (4, 3), (2, 3, 2)])
-    def test_departures_span_what_the_model_of_independence_excludes(self, shape: tuple[int, ...]) -> None:
-        margins, model = [MARGINS[side] for side in shape], ProductOfConditionals.independent(shape)
-        null = product_of(margins)
-        spans = []
-        for found in (departures(margins)[0], deviations(model, model.nearest(null))):
-            scaled = found / np.sqrt(null)[:, None]  # orthonormal
-            spans.append(scaled @ scaled.T)
-        assert np.allclose(*spans, atol=1e-12)
-
     def test_the_average_lies_above_the_least_favourable_direction(self) -> None:
         options = {"n": 30_000, "margins": [MARGINS[4]] * 2}
         least, average = (power(ldp.GRR(16, 1.0), (4, 4), direction=d, **options) for d in ("least", "average"))
@@ -182,22 +145,10 @@ def test_stated_power_is_the_simulated_one(
         frequencies = null + directions @ (size * way / np.linalg.norm(way))
         if frequencies.min() < 0:
             continue
-        rejected.append(share_rejected(noise, shape, frequencies, n, rng))
+        rejected.append(share_rejected(noise, ProductOfConditionals.independent(shape), frequencies, n, 250, rng))
         stated.append(power(noise, shape, n=n, effect=frequencies.reshape(shape)))
     assert np.mean(rejected) == pytest.approx(wanted, abs=0.05)
     assert np.mean(rejected) == pytest.approx(np.mean(stated), abs=0.05)
-
-
-def share_rejected(
-    noise: NoiseModel, shape: tuple[int, int], frequencies: Frequencies, n: int, rng: np.random.Generator
-) -> float:
-    """Return how often the package's own test rejects, in tables drawn at the level of counts."""
-    question = Question(("row", "column"), shape, tuple(range(frequencies.size)))
-    block = Block(question, Tally(noise, noise.draw(frequencies, n, 1, rng)[0], n, simulated=True))
-    evidence = BlockEvidence.observed([block])
-    statistic = ScoreStatistic(ProductOfConditionals.independent(shape), evidence, frequencies.size)
-    drawn = evidence.replicates(frequencies, 250, rng)
-    return float(np.mean(chdtrc(statistic.df, statistic(drawn).statistic) < 0.05))
 
 
 class TestBehaviour:
@@ -264,8 +215,10 @@ class TestBehaviour:
         assert found == pytest.approx(ncx2.sf(chi2.isf(0.05, 3), 3, 400 * distance), abs=1e-9)
 
     def test_averaging_is_over_directions_and_not_over_noncentralities(self) -> None:
-        found = Detectability(2, np.array([0.0, 2.0])).power(10, 0.5, 0.05)
-        assert found == pytest.approx((0.05 + ncx2.sf(chi2.isf(0.05, 2), 2, 5.0)) / 2, abs=1e-9)
+        profile = NoncentralityProfile(2, np.array([0.0, 2.0]))
+        expected = [ncx2.sf(chi2.isf(0.05, 2), 2, 10 * 0.25 * seen) for seen in profile.seen]
+        assert profile.powers(10, 0.5, 0.05) == pytest.approx(np.mean(expected), abs=1e-9)
+        assert profile.seen.mean() == pytest.approx(1, abs=0.2), "half of a random direction lies along either axis"
 
 
 def test_support_noise_of_ones_own_can_be_planned_with() -> None:

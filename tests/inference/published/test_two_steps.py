@@ -9,7 +9,8 @@ import pytest
 from scipy.optimize import linprog
 from support.published_formulas import elastic_net, pearson
 
-from ldpstats.inference.published.imran_meo import RULES, Rule, accepted_by, chi_square, proper_table
+from ldpstats.inference.published.imran_meo import proper_table
+from ldpstats.inference.published.published_result import RULES, Rule, accepted_by, chi_square
 
 
 @pytest.mark.parametrize("gamma", [0.0, 0.01, 0.5, 0.99])

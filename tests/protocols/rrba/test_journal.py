@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import socket
-import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -15,6 +12,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from support.interruptions import FORKS, interrupted
 from support.rrba_collections import (
@@ -23,13 +21,12 @@ from support.rrba_collections import (
     PROTOCOLS,
     answered,
     assert_refused,
-    blocks,
     run,
 )
 
 from ldpstats import RRBA, LdpstatsError
 from ldpstats.errors import ReportError
-from ldpstats.protocols.rrba import Aggregator, Answer, Client, Query
+from ldpstats.protocols.rrba import Aggregator, Client
 from ldpstats.protocols.rrba.journal import _SIGNATURE, _line
 from ldpstats.protocols.rrba.series import plain_randomizers
 
@@ -146,14 +143,6 @@ def test_who_was_killed_in_the_first_lines_begins_again_where_these_are_provably
             assert aggregator.n == 1
 
 
-def test_only_what_follows_the_last_line_break_is_cut_off(path: Path) -> None:
-    data = path.read_bytes()
-    path.write_bytes(data + b'["answer",5')
-    with PROTOCOL.aggregator(path) as aggregator:
-        assert aggregator.n == 8
-    assert path.read_bytes() == data
-
-
 def test_a_whole_line_that_has_lost_its_line_break_still_counts(path: Path) -> None:
     data = path.read_bytes()
     path.write_bytes(data[:-1])
@@ -207,10 +196,6 @@ def gone(kind: str, which: int = 0) -> Callable[[list[Any]], None]:
     return lambda entries: entries.pop(position(entries, kind, which))
 
 
-def added(*entry: Any) -> Callable[[list[Any]], None]:
-    return lambda entries: entries.append([*entry])
-
-
 def no_reports(entries: list[list[Any]]) -> None:
     """Begin a block whose fakes are right, and close it without a single report."""
     fakes = plain_randomizers(PROTOCOL.series()[0].following())
@@ -224,49 +209,21 @@ CHANGED: dict[str, Callable[[list[Any]], object]] = {
     "no block line": gone("block"),
     "fakes of another block": lambda entries: changed("block", 1, 2, entries[position(entries, "block")][2])(entries),
     "a sure truth": lambda entries: entries[position(entries, "block")][2][0].__setitem__(0, 2**64),
-    "the unit -1": changed("block", 0, 1, -1),
-    "the unit 1": changed("block", 0, 1, 1),
-    "the unit True": changed("block", 0, 1, False),
-    "no fakes": changed("block", 0, 2, []),
     "an answer less": gone("answer"),
     "the last answer of a block less": gone("answer", 2),
     "another cell in a closed block": changed("answer", 0, 3, [3]),
     "a cell too far": changed("answer", 0, 3, [4]),
-    "a cell below": changed("answer", 0, 3, [-1]),
-    "two cells": changed("answer", 0, 3, [0, 0]),
-    "no list of cells": changed("answer", 0, 3, 0),
     "a block to come": changed("answer", 0, 2, 1),
     "another number": changed("answer", 7, 1, 2000),
-    "a number below": changed("answer", 7, 1, -1),
     "a second, different answer": lambda entries: entries.append(
         [*entries[position(entries, "answer")][:3], [9], True]
     ),
-    "a word for a number": changed("answer", 0, 1, "0"),
-    "a word for a mark": changed("answer", 0, 4, "no"),
-    "a number for a mark": changed("answer", 0, 4, 1),
-    "an odd answer": added("answer", "0", 0, [0], True),
-    "half an answer": added("answer", 8),
     "no numbers reserved": gone("reserve"),
     "numbers that fill the memory": changed("reserve", 0, 1, 3_000_000_000),
-    "numbers that go back": added("reserve", 0),
-    "a word for numbers": changed("reserve", 0, 1, "1024"),
+    "numbers that go back": lambda entries: entries.append(["reserve", 0]),
     "no beginning": gone("begin"),
     "two beginnings": twice("begin"),
     "a unit to begin with": changed("begin", 0, 1, 7),
-    "no identity": changed("begin", 0, 2, "0"),
-    "a short key": changed("begin", 0, 3, "00"),
-    "a key in other letters": changed("begin", 0, 3, "0x" * 16),
-    "a line of another kind": added("other", 1),
-    "a line of no kind": added(["answer"]),
-    "a line of nothing": added(),
-    "a line of null": added(None),
-}
-ODD_LINES = {
-    "a number": b"5\n",
-    "an object": b'{"answer":1}\n',
-    "no text": b"\xff\n",
-    "nothing": b"\n",
-    "brackets": b"[" * 100_000 + b"\n",
 }
 
 
@@ -285,21 +242,6 @@ def test_a_changed_line_is_refused_also_where_its_digest_is_made_anew(change: st
         assert_unlocked(path)
 
 
-@pytest.mark.parametrize("odd", ODD_LINES)
-def test_an_odd_line_is_refused_with_its_digest_too(odd: str, path: Path) -> None:
-    before = path.read_bytes()
-    digest = before[-35:-3].decode()
-    body = ODD_LINES[odd][:-1]
-    from ldpstats.protocols.rrba.journal import _tail
-
-    for damaged in (before + ODD_LINES[odd], before + body + _tail(digest, body)[0]):
-        path.write_bytes(damaged)
-        with pytest.raises(LdpstatsError, match="line 14 of the journal"):
-            PROTOCOL.aggregator(path)
-        assert path.read_bytes() == damaged
-        assert_unlocked(path)
-
-
 def test_the_same_answer_written_twice_counts_once(path: Path) -> None:
     """Who is interrupted between the line and the count is sent the answer again, and writes the same line."""
     whole = entries(path)
@@ -310,53 +252,20 @@ def test_the_same_answer_written_twice_counts_once(path: Path) -> None:
         assert [block.n for block in aggregator._series[0].blocks] == [3, 3, 2]
 
 
-def test_an_interruption_between_the_line_and_the_count_loses_nothing(
-    path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "touched", [lambda path: path.write_bytes(path.read_bytes() + b"something else\n"), Path.unlink]
+)
+def test_a_journal_that_something_else_writes_to_or_removes_takes_no_more(
+    path: Path, touched: Callable[[Path], object]
 ) -> None:
     aggregator = PROTOCOL.aggregator(path)
     answer = answered(aggregator.query())
-    with monkeypatch.context() as patch:
-
-        def interrupted(*_: object, **__: object) -> None:
-            raise KeyboardInterrupt
-
-        patch.setattr(Aggregator, "_count", interrupted)
-        with suppress(KeyboardInterrupt):
-            aggregator.take(answer)
-    aggregator.take(answer)
-    tables = aggregator.tables().to_json()
-    aggregator.close()
-    with PROTOCOL.aggregator(path) as resumed:
-        assert resumed.n == 9
-        assert resumed.tables()["sex", "car"].estimate.tolist() == aggregator_estimate(tables)
-
-
-def aggregator_estimate(tables: str) -> list[Any]:
-    from ldpstats.tables import TableSet
-
-    found: list[Any] = TableSet.from_json(tables)["sex", "car"].estimate.tolist()
-    return found
-
-
-def test_a_journal_that_something_else_writes_to_takes_no_more(path: Path) -> None:
-    aggregator = PROTOCOL.aggregator(path)
-    answer = answered(aggregator.query())
-    with path.open("ab") as other:
-        other.write(b"something else\n")
-    before = path.read_bytes()
+    touched(path)
+    before = [one.read_bytes() for one in path.parent.iterdir()]
     for _ in range(2):
         with pytest.raises(LdpstatsError, match="something else has removed, shortened or written to"):
             aggregator.take(answer)
-    assert (path.read_bytes(), aggregator.n) == (before, 8)
-    aggregator.close()
-
-
-def test_a_journal_that_was_removed_takes_no_more(path: Path) -> None:
-    aggregator = PROTOCOL.aggregator(path)
-    answer = answered(aggregator.query())
-    path.unlink()
-    with pytest.raises(LdpstatsError, match="something else has removed"):
-        aggregator.take(answer)
+    assert ([one.read_bytes() for one in path.parent.iterdir()], aggregator.n) == (before, 8)
     aggregator.close()
 
 
@@ -375,18 +284,20 @@ def test_a_lock_that_the_file_system_does_not_know_is_told(path: Path, monkeypat
 
 
 @FORKS
-def test_a_few_kills_lose_and_double_nothing() -> None:
+def test_kills_at_any_moment_lose_and_double_nothing() -> None:
+    """What was not acknowledged is sent to the next process."""
     from rrba_journal import FAULTS, killed
 
-    found = killed(4, seed=2)
+    found = killed(16, seed=2)
     assert found["answers"] > 0
     assert {name: found[name] for name in FAULTS} == dict.fromkeys(FAULTS, 0)
 
 
-def test_some_damaged_files_meet_with_no_error_but_ours() -> None:
+def test_damaged_files_meet_with_no_error_but_ours() -> None:
+    """Changed bytes, and changed contents whose digests are made anew: every type and size in every place."""
     from rrba_readers import verdicts
 
-    for seen in verdicts(240, seed=3).values():
+    for seen in verdicts(6000, seed=3).values():
         assert seen["refused"] > 0
         assert seen["violated"] == seen["foreign"] == 0
 
@@ -457,150 +368,6 @@ def test_what_a_process_or_machine_left_unfinished_is_cut_off(path: Path, end: b
     assert path.read_bytes() == before
 
 
-WORKER = """
-import os, signal, sys
-from pathlib import Path
-from ldpstats import RRBA
-from ldpstats.saving.files import sealed
-from ldpstats.errors import ReportError
-from ldpstats.protocols.rrba import Answer
-
-protocol, journal = RRBA.from_json(Path(sys.argv[1]).read_text()), sys.argv[2]
-word, left, part = sys.argv[3], int(sys.argv[4]), float(sys.argv[5])
-aggregator = protocol.aggregator(journal)
-write = os.write
-
-
-def dying(file, data):
-    global left
-    if data.startswith(b'["' + word.encode()):
-        left -= 1
-        if left == 0:
-            write(file, data[: int(part * len(data))])
-            os.kill(os.getpid(), signal.SIGKILL)
-    return write(file, data)
-
-
-os.write = dying
-for line in sys.stdin:
-    if line == "query\\n":
-        print(aggregator.query().to_json(), flush=True)
-    else:
-        try:
-            aggregator.take(Answer.from_json(line))
-            print("taken", flush=True)
-        except ReportError as error:
-            assert "second answer" in str(error), error
-            print("known", flush=True)
-"""
-
-
-NEVER = ("never", 0, 1.0)
-
-
-class Worker:
-    """An aggregator in a process of its own, which can be killed, or kills itself at a certain write."""
-
-    def __init__(self, folder: Path, death: tuple[str, int, float] = NEVER) -> None:
-        arguments = [str(folder / "protocol"), str(folder / "journal"), *map(str, death)]
-        root = Path(__file__).parents[3]
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", WORKER, *arguments],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            bufsize=1,
-            cwd=root,
-        )
-
-    def send(self, lines: list[str]) -> None:
-        assert self.process.stdin is not None
-        with suppress(BrokenPipeError):  # it was killed while it was sent more
-            self.process.stdin.write("".join(f"{line}\n" for line in lines))
-            self.process.stdin.flush()
-
-    def read(self, most: int) -> list[str]:
-        """Return up to so many lines; fewer if the process died before."""
-        assert self.process.stdout is not None
-        lines = []
-        while len(lines) < most and (line := self.process.stdout.readline()):
-            lines.append(line.strip())
-        return lines
-
-    def kill(self) -> None:
-        self.process.kill()
-        assert self.process.wait() == -signal.SIGKILL
-        self._close()
-
-    def end(self) -> None:
-        self._close()
-        assert self.process.wait() == 0
-
-    def _close(self) -> None:
-        for pipe in (self.process.stdin, self.process.stdout):
-            assert pipe is not None
-            with suppress(BrokenPipeError):  # what was not read when it was killed
-                pipe.close()
-
-
-def ask(worker: Worker, count: int) -> list[Answer]:
-    worker.send(["query"] * count)
-    return [answered(Query.from_json(line)) for line in worker.read(count)]
-
-
-def unbroken(protocol: RRBA, folder: Path, head: str, answers: list[Answer]) -> Aggregator:
-    """Return an aggregator with the same keys that was never killed, after the same answers."""
-    path = folder / "unbroken"
-    path.write_text(head, encoding="utf-8")
-    aggregator = protocol.aggregator(path)
-    aggregator._made = aggregator._reserved = 1_000_000
-    for answer in answers:
-        aggregator.take(answer)
-    return aggregator
-
-
-DEATHS = [
-    ("answer", 1, 0.0),  # before anything of the line is there
-    ("answer", 3, 0.5),  # half a line
-    ("answer", 3, 1.0),  # written, not acknowledged
-    ("block", 1, 0.0),  # between the last answer of a block and the fakes of the next
-    ("block", 1, 0.5),
-    ("block", 1, 1.0),
-]
-
-
-@pytest.mark.parametrize("name", [pytest.param("p", marks=pytest.mark.exhaustive), "two units"])
-def test_no_answer_is_lost_or_counted_twice_however_the_process_is_killed(name: str, tmp_path: Path) -> None:
-    """Six deaths at chosen writes and one from outside; what was not acknowledged is sent to the next process."""
-    protocol = PROTOCOLS[name]
-    (tmp_path / "protocol").write_text(protocol.to_json(), encoding="utf-8")
-    given: list[Answer] = []
-    pending: list[Answer] = []
-    for death in [*DEATHS, NEVER]:
-        worker = Worker(tmp_path, death)
-        asked = ask(worker, 9)
-        given += asked
-        pending += asked
-        worker.send([answer.to_json() for answer in pending])
-        replies = worker.read(2 if death == NEVER else len(pending))
-        worker.kill()
-        assert len(replies) < len(pending)
-        assert replies == sorted(replies)  # those that are known come first: answers are counted in order
-        pending = pending[len(replies) :]
-    last = Worker(tmp_path)
-    last.send([answer.to_json() for answer in pending])
-    assert len(last.read(len(pending))) == len(pending)
-    last.end()
-    survivor = protocol.aggregator(tmp_path / "journal")
-    head = (tmp_path / "journal").read_text(encoding="utf-8").splitlines(keepends=True)[:2]
-    whole = unbroken(protocol, tmp_path, "".join(head), given)
-    assert survivor.n == len(given) == 63
-    assert blocks(survivor) == blocks(whole)
-    assert survivor.tables().to_json() == whole.tables().to_json()
-    survivor.close()
-    whole.close()
-
-
 @pytest.mark.parametrize(
     "name", ["two units", *(pytest.param(name, marks=pytest.mark.exhaustive) for name in ("p", "a whole view"))]
 )
@@ -613,12 +380,14 @@ def test_a_journal_cut_at_any_byte_of_its_last_lines_goes_on(name: str, tmp_path
     data = path.read_bytes()
     lines = data.splitlines(keepends=True)
     assert any(b"block" in line for line in lines[-3:])
-    for end in range(len(data) - sum(map(len, lines[-3:])), len(data) + 1):
+    borders = np.cumsum([len(line) for line in lines])[-4:].tolist()
+    # around the ends of lines every byte, within them one in four
+    for end in sorted({*range(borders[0], borders[-1], 4), *(end - step for end in borders for step in range(3))}):
         cut = tmp_path / f"cut{end}"
         cut.write_bytes(data[:end])
         resumed = protocol.aggregator(cut)
         counted = resumed.n
-        assert counted >= len(answers) - 3
+        assert counted >= len(answers) - 4
         for place, answer in enumerate(answers):
             if place < counted:
                 assert_refused(resumed, answer, "second answer")
@@ -659,18 +428,6 @@ def test_a_resumed_aggregator_never_gives_a_number_twice(tmp_path: Path) -> None
         aggregator.close()
 
 
-def test_a_resumed_aggregator_takes_answers_to_queries_made_before(tmp_path: Path) -> None:
-    path, protocol = tmp_path / "journal", PROTOCOLS["epsilon"]
-    aggregator = protocol.aggregator(path)
-    late = answered(aggregator.query())
-    aggregator.close()
-    resumed = protocol.aggregator(path)
-    resumed.take(late)
-    assert resumed.n == 1
-    assert_refused(resumed, late, "second answer")
-    resumed.close()
-
-
 def test_two_aggregators_cannot_share_a_journal(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     aggregator = PROTOCOLS["p"].aggregator(path)
@@ -681,54 +438,6 @@ def test_two_aggregators_cannot_share_a_journal(tmp_path: Path) -> None:
     resumed = PROTOCOLS["p"].aggregator(path)
     assert resumed.n == 2
     resumed.close()
-
-
-def test_a_journal_of_another_protocol_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "journal"
-    aggregator = PROTOCOLS["p"].aggregator(path)
-    aggregator.close()
-    before = path.read_bytes()
-    with pytest.raises(LdpstatsError, match="another protocol"):
-        PROTOCOLS["epsilon"].aggregator(path)
-    assert path.read_bytes() == before
-    PROTOCOLS["p"].aggregator(path).close()
-
-
-@pytest.mark.parametrize("damage", [b"{}\n", b"5\n", b"rubbish\n", b'["reserve",1024]\n', b"\xff\n", b"\n"])
-def test_a_damaged_head_is_refused(damage: bytes, tmp_path: Path) -> None:
-    path = tmp_path / "journal"
-    path.write_bytes(damage)
-    with pytest.raises(LdpstatsError):
-        PROTOCOLS["p"].aggregator(path)
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        "rubbish",
-        "5",
-        '["other",1]',
-        '["answer",1]',
-        '["answer",0,7,[0],true]',
-        '["answer",0,0,[9],true]',
-        '["answer",-1,0,[0],true]',
-        '["block",9,[]]',
-    ],
-)
-def test_a_damaged_line_is_refused(damage: str, tmp_path: Path) -> None:
-    path = tmp_path / "journal"
-    aggregator = PROTOCOLS["p"].aggregator(path)
-    run(aggregator, 5)
-    aggregator.close()
-    path.write_bytes(path.read_bytes() + damage.encode() + b"\n")
-    with pytest.raises(LdpstatsError):
-        PROTOCOLS["p"].aggregator(path)
-
-
-def test_a_journal_that_cannot_be_opened_is_refused(tmp_path: Path) -> None:
-    for path in (tmp_path, tmp_path / "no" / "journal"):
-        with pytest.raises(LdpstatsError, match="journal"):
-            PROTOCOLS["p"].aggregator(path)
 
 
 def test_a_closed_journal_is_closed_once_and_takes_no_more(tmp_path: Path) -> None:

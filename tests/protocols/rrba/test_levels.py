@@ -16,7 +16,7 @@ import pytest
 from ldpstats import RRBA, Domain, TableSet
 from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms import FakeResponse
-from ldpstats.numbers.grid import GRID, exp_below
+from ldpstats.numbers.grid import exp_below
 from ldpstats.privacy import strict_epsilon
 from ldpstats.protocols.rrba.rules import Rules
 
@@ -234,19 +234,6 @@ def test_an_infinite_level_survives_a_file_in_standard_json() -> None:
     assert json.loads(tables.to_json(), parse_constant=no_constant)
 
 
-def test_the_statement_of_the_first_block_is_that_of_its_query() -> None:
-    for answer, options in product(("group", "view"), ({"p": 0.3}, {"epsilon": 2.0})):
-        protocol = RRBA(MIXED, k=1, answer=answer, block_size=5, **options)
-        aggregator = protocol.aggregator(rng=1)
-        query = aggregator.query()
-        aggregator.take(protocol.client({"sex": "F", "car": "no", "age": "old"}, inf).answer(query, 1))
-        levels = [one.randomizer.strict_epsilon() for one in query.groups]
-        assert query.strict_epsilon() == pytest.approx(sum(levels), rel=1e-14)
-        if answer == "view":
-            assert aggregator.tables().privacy.epsilon == query.strict_epsilon()
-        assert all(sum(one.randomizer.fake) == GRID for one in query.groups)
-
-
 RARE = [1.0, 0.5, 1e-3, 1e-9, 1e-15, 5e-18, 6e-19]
 LEVELS = [0.001, 0.1, 0.8, 3.0, 12.0, 40.0]
 
@@ -314,14 +301,3 @@ def test_no_query_exceeds_what_was_stated_also_after_a_restart(
                 aggregator.take(protocol.client(record, inf).answer(query))
             spent = aggregator.tables().privacy
             assert spent.epsilon <= stated.epsilon
-
-
-def test_rules_allow_no_other_truth_and_no_rarer_fakes_than_they_make() -> None:
-    for rules in (Rules(0.3, None, 0.0), Rules(0.3, None, 0.4), Rules(None, 1.0, 0.4)):
-        made = rules.randomizer(np.array([0.7, 0.2, 0.1]))
-        assert rules.allow(made)
-        assert not rules.allow(FakeResponse(made.truth + 1, made.fake))
-        assert not rules.allow(FakeResponse(made.truth - 1, made.fake))
-        assert not rules.allow(FakeResponse(GRID, made.fake))
-        rarest = (made.fake[0] + made.fake[2] - 5, made.fake[1], 5)
-        assert rules.allow(FakeResponse(made.truth, rarest)) == (rules.floor == 0)

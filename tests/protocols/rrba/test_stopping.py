@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import sys
 from collections.abc import Sequence
 
 import numpy as np
@@ -70,19 +69,6 @@ def test_the_likelihood_interval_of_no_or_all_reports_has_a_closed_form() -> Non
     limits = likelihood_interval(np.array([0.0, 1.0]), 18, Z)
     open_end = math.exp(-(Z**2) / 36)
     assert np.allclose(limits, [[0, 1 - open_end], [open_end, 1]], atol=1e-12)
-
-
-def test_the_log_odds_give_the_same_likelihood_interval() -> None:
-    share, n = 4 / 18, 18
-
-    def beyond(log_odds: float) -> float:
-        fall = n * (share * math.log(share) + (1 - share) * math.log(1 - share))
-        return 2 * (fall - n * (share * log_odds - math.log1p(math.exp(log_odds)))) - Z**2
-
-    centre = math.log(share / (1 - share))
-    ends = brentq(beyond, -30, centre, xtol=1e-13), brentq(beyond, centre, 30, xtol=1e-13)
-    expected = [1 / (1 + math.exp(-end)) for end in ends]
-    assert np.allclose(likelihood_interval(np.array([share]), n, Z)[0], expected, atol=1e-10)
 
 
 def test_the_sound_width_is_the_normal_interval_of_the_reported_share_over_p() -> None:
@@ -309,12 +295,6 @@ def test_what_is_drawn_and_told_are_the_estimates_of_the_blocks() -> None:
     json.dumps(plain, allow_nan=False)
     assert "\n" not in repr(found)
     assert "a × b, stops at" in found.headline
-
-
-def test_without_matplotlib_the_plot_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(LdpstatsError, match=r"pip install 'ldpstats\[plots\]'"):
-        convergence(of_hundred(50, 52)).plot()
 
 
 def test_what_lasts_until_the_end_begins_where_it_is_said_to() -> None:

@@ -13,8 +13,8 @@ from support.report_files import PROTOCOLS, SUFFIXES, messages, people, with_dig
 
 import ldpstats as ldp
 from ldpstats.io import parquet_files
-from ldpstats.io.checksums import checksum
 from ldpstats.io.headers import DamagedFileError
+from ldpstats.io.parquet_files import checksum
 from ldpstats.saving.files import digest
 
 

@@ -1,11 +1,14 @@
-"""Encodings: the text in the bytes of a file, whatever program wrote them."""
+"""CSV as text: what stands in the bytes of a file, whatever program wrote them, and what separates its cells."""
 
 from __future__ import annotations
 
 import codecs
+import csv
+import io
 import re
 import zlib
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +44,8 @@ _FOREIGN = {
     rb"RD[AX][23]\n[XAB]\n": ("a file of R (.RData)", _IN_R.format("a data frame that load(FILE) brings")),
     rb"%PDF": ("a PDF document", "Export the table as CSV."),
     rb"SQLite format 3\x00": ("a database", "Export the table as CSV."),
+    rb"\x89HDF": ("an HDF5 file", _by_pandas("read_hdf")),
+    rb"\x93NUMPY": ("an array of NumPy", "Make a data frame of it, and CSV by its to_csv."),
     rb"\x80[\x02-\x05][\x8c\x95c}\]]": ("a pickle of Python", "Save the data frame by its to_csv."),
 }
 """How files of other programs begin, what they are, and what makes CSV of them."""
@@ -50,6 +55,10 @@ _PIECE, _GIVEN, _PARTS = 1 << 20, 1 << 16, 1 << 14
 """Bytes at once, unpacked and packed; and how often a file may begin anew, as it does where packing was divided."""
 _WHOLE = f"a whole file, of up to {LARGEST_ANSWERS:,} bytes when unpacked"
 _SAMPLE = 1 << 12
+SEPARATORS = ",;\t|"
+_LETTERS, _ROWS = 1 << 16, 500
+"""By so many letters and rows a separator is known."""
+_STATED = "sep="
 _MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
 
@@ -141,15 +150,19 @@ def pieces_of(data: bytes) -> Iterator[bytes]:
         rest = memoryview(data)[len(data) - len(rest) - len(one.unused_data) :]
 
 
+def foreign_kind(ends: bytes) -> tuple[str, str]:
+    """Say of which other program a file is, by its first and last bytes, and what to do with it; or nothing."""
+    return next((kind for beginning, kind in _FOREIGN.items() if re.match(beginning, ends, re.DOTALL)), ("", ""))
+
+
 def text_of(data: bytes, name: str) -> tuple[str, list[str]]:
     """Decode a file as UTF-8, UTF-16 or Windows-1252; return the text, and notes about its encoding.
 
     Files of other programs, such as Excel and SPSS, are refused with advice.
     """
-    ends = data[:_SAMPLE] + data[-_SAMPLE:]  # an archive lists at its end what is in it
-    for beginning, (what, advice) in _FOREIGN.items():
-        if re.match(beginning, ends, re.DOTALL):
-            raise LdpstatsError(f"{name}, which is {what}", _CSV, advice)
+    what, advice = foreign_kind(data[:_SAMPLE] + data[-_SAMPLE:])  # an archive lists at its end what is in it
+    if what:
+        raise LdpstatsError(f"{name}, which is {what}", _CSV, advice)
     encoding = next((encoding for mark, encoding in _MARKS.items() if data.startswith(mark)), None)
     notes: list[str] = []
     try:
@@ -173,3 +186,38 @@ def _unmarked(data: bytes) -> str:
     if max(even, odd) * 2 > len(head) // 2 and min(even, odd) * 8 < len(head) // 2:
         return "utf-16-le" if odd > even else "utf-16-be"
     return "utf-8"
+
+
+def separator_of(text: str) -> str:
+    r"""Detect the separator that gives most lines as many cells as the first one; a comma where none does.
+
+    Examples
+    --------
+    >>> separator_of('sex,note\nF,"yes; no; maybe"\n')
+    ','
+    """
+    fits = {one: _fit(text, one) for one in SEPARATORS}
+    best = max(SEPARATORS, key=lambda one: fits[one])
+    return best if fits[best][1] > 1 else SEPARATORS[0]
+
+
+def stated_separator(text: str) -> str | None:
+    """Separator stated by a first line such as `sep=;`, as Excel writes it; None without one."""
+    first = text[: len(_STATED) + 3].splitlines()[:1]
+    stated = first[0][-1] if first and len(first[0]) == len(_STATED) + 1 and first[0].startswith(_STATED) else None
+    if stated == '"':
+        raise LdpstatsError("a first line that says that quotation marks separate cells", "a mark of its own")
+    return stated
+
+
+def _fit(text: str, separator: str) -> tuple[float, int]:
+    """Share of lines with as many cells as the first one, and that number of cells."""
+    sample = text[:_LETTERS]
+    try:
+        rows = list(islice(filter(None, csv.reader(io.StringIO(sample, newline=""), delimiter=separator)), _ROWS))
+    except csv.Error:  # a cell as long as a file, as an open quote makes it
+        return 0.0, 1
+    if len(sample) < len(text) and len(rows) < _ROWS and len(rows) > 1:
+        rows.pop()  # which the sample may cut
+    width = len(rows[0]) if rows else 1
+    return (sum(len(row) == width for row in rows) / len(rows), width) if width > 1 else (0.0, 1)

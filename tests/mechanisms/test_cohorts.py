@@ -1,4 +1,4 @@
-"""RAPPOR: the level is that of the whole filter, exactly, and frequencies come back from Bloom filters."""
+"""RAPPOR, O-RAPPOR and O-RR: exact levels of filters, least squares over public codes, and what one cohort is."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from support.planted_bugs import HashCountIgnored
 
 from ldpstats.conformance import ConformanceError, certify, exact_channel
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, ReportError
-from ldpstats.mechanisms import SUE, Mechanism
-from ldpstats.mechanisms.cohorts import RAPPOR, Codes, flip_numerator, permuted, public_codes
+from ldpstats.mechanisms import GRR, SS, SUE, Mechanism
+from ldpstats.mechanisms.cohorts import ORAPPOR, ORR, RAPPOR, Codes, flip_numerator, permuted, public_codes
 from ldpstats.mechanisms.unary import bit_counts
 from ldpstats.noise.revealed import RevealedBits
 from ldpstats.numbers.grid import GRID
-from ldpstats.privacy import strict_epsilon, worst_ratio
+from ldpstats.privacy import strict_epsilon
 
 
 def three_hashes(k: int, epsilon: float) -> RAPPOR:
@@ -59,20 +59,6 @@ def test_the_strict_level_is_that_of_the_worst_pair_of_filters(k: int, hashes: i
     assert mechanism.likelihood_ratio() == ((1 - flip) / flip) ** distance
     assert mechanism.strict_epsilon() == pytest.approx(distance / (2 * hashes), abs=1e-9)
     assert bool(mechanism.slack_reason) == (distance < 2 * hashes)
-
-
-def test_two_hashes_and_four_cohorts_spend_the_level_where_two_filters_are_disjoint() -> None:
-    spent = {k: RAPPOR(k, 1.0, hashes=2, cohorts=4).strict_epsilon() for k in (2, 16, 100)}
-    assert spent[2] == pytest.approx(0.75, abs=1e-9)
-    assert 1 - 1e-9 < spent[16] <= 1
-    assert 1 - 1e-9 < spent[100] <= 1
-    assert spent[2] == strict_epsilon(worst_ratio(exact_channel(RAPPOR(2, 1.0, hashes=2, cohorts=4))))
-
-
-@pytest.mark.parametrize("hashes", [1, 2, 4])
-def test_each_bit_has_its_share_of_the_level(hashes: int) -> None:
-    flip = RAPPOR(10, 2.0, hashes=hashes).flip
-    assert flip / GRID == pytest.approx(1 / (np.exp(2.0 / (2 * hashes)) + 1), rel=1e-12)
 
 
 @pytest.mark.parametrize("differing", [2, 6, 10, 14])
@@ -118,39 +104,11 @@ def test_the_first_bytes_of_a_report_are_the_cohort() -> None:
     assert RAPPOR(3, 1.0, bits=8, cohorts=1).report_format.width == 1
 
 
-def test_frequencies_of_a_thousand_values_come_back() -> None:
-    mechanism = RAPPOR(1000, 4.0)
-    true = np.zeros(1000, dtype=int)
-    true[[3, 500, 999]] = [600_000, 300_000, 100_000]
-    estimate = mechanism.estimate(mechanism.simulate(true, rng=1))
-    z = (estimate.estimate - true / 1e6) / np.sqrt(np.asarray(mechanism.variance(true / 1e6, 10**6)))
-    # a thousand normal numbers exceed 6.5 with a probability below 1e-7
-    assert np.abs(z).max() < 6.5
-    assert 0.9 < z.std() < 1.1
-
-
 def test_the_functions_are_the_same_everywhere_and_for_good() -> None:
     assert RAPPOR(4, 1.0, cohorts=2).codes.symbols.tolist() == [
         [[2, 7, 4, 1], [7, 6, 3, 0]],
         [[6, 3, 0, 7], [7, 5, 7, 5]],
     ]
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"bits": 1},
-        {"hashes": 0},
-        {"cohorts": 0},
-        {"cohorts": 1.0},
-        {"seed": -1},
-        {"bits": 4, "cohorts": 1},
-        {"bits": 2, "hashes": 1, "cohorts": 4},
-    ],
-)
-def test_options_that_make_no_sense_are_refused(options: dict[str, Any]) -> None:
-    with pytest.raises(LdpstatsError):
-        RAPPOR(6, 1.0, **options)
 
 
 def test_functions_that_cannot_tell_values_apart_are_an_error() -> None:
@@ -173,3 +131,63 @@ def test_a_flip_for_two_bits_spends_the_level_once_per_hash_function() -> None:
     assert HashCountIgnored(16, 1.0).strict_epsilon() == pytest.approx(2.0, abs=1e-9)
     with pytest.raises(ConformanceError, match="exceeds e"):
         certify(lambda k, epsilon: HashCountIgnored(k, epsilon, hashes=2, bits=8, cohorts=k))
+
+
+@pytest.mark.parametrize(("k", "epsilon"), [(2, 1.0), (5, 0.5), (7, 3.0)])
+def test_one_cohort_with_a_symbol_for_every_value_is_grr(k: int, epsilon: float) -> None:
+    orr, grr = ORR(k, epsilon, symbols=k, cohorts=1), GRR(k, epsilon)
+    renamed = orr.codes.single[0]
+    assert sorted(renamed) == list(range(k))
+    for law, other in zip(exact_channel(orr), exact_channel(grr), strict=True):
+        assert law == {bytes([renamed[report[0]]]): chance for report, chance in other.items()}
+    frequencies = np.arange(1, k + 1) / np.arange(1, k + 1).sum()
+    assert orr.noise.covariance(frequencies) == pytest.approx(grr.noise.covariance(frequencies), rel=1e-12)
+    assert orr.likelihood_ratio() == grr.likelihood_ratio()
+    reports = np.arange(3 * k) % k
+    same = orr.estimate(orr.count(renamed[reports])).estimate
+    assert same == pytest.approx(grr.estimate(grr.count(reports)).estimate, abs=1e-12)
+
+
+def test_one_cohort_with_a_bit_for_every_value_is_sue() -> None:
+    frequencies = np.array([0.4, 0.3, 0.2, 0.1, 0.0])
+    single, sue = ORAPPOR(5, 1.0, bits=5, cohorts=1), SUE(5, 1.0)
+    assert single == ORAPPOR(5, 1.0)
+    assert single.noise.covariance(frequencies) == pytest.approx(sue.noise.covariance(frequencies), abs=1e-12)
+    assert single.strict_epsilon() == sue.strict_epsilon()
+    assert single.report_bits == sue.report_bits
+
+
+def test_permutations_make_symbols_equally_frequent_in_every_cohort() -> None:
+    for cohort in ORR(12, 1.0, symbols=4, cohorts=20).codes.single:
+        assert np.bincount(cohort).tolist() == [3, 3, 3, 3]
+    for cohort in ORR(10, 1.0, symbols=4, cohorts=20).codes.single:
+        assert np.bincount(cohort).tolist() == [3, 3, 2, 2]
+
+
+def test_with_many_cohorts_orr_comes_near_subset_selection() -> None:
+    k, epsilon = 8, 1.0
+    subset = float(SS(k, epsilon, omega=2).variance(1 / k, 1))
+    near = float(np.mean(ORR(k, epsilon, symbols=4, cohorts=3000).variance(np.full(k, 1 / k), 1)))
+    few = float(np.mean(ORR(k, epsilon, symbols=4, cohorts=6).variance(np.full(k, 1 / k), 1)))
+    assert near == pytest.approx(subset, rel=0.01)
+    assert few > 1.1 * subset
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        *((RAPPOR, one) for one in ({"bits": 1}, {"hashes": 0}, {"cohorts": 0}, {"cohorts": 1.0}, {"seed": -1})),
+        *((RAPPOR, one) for one in ({"bits": 4, "cohorts": 1}, {"bits": 2, "hashes": 1, "cohorts": 4})),
+        (ORR, {"symbols": 1}),
+        (ORR, {"symbols": 2, "cohorts": 3}),
+        (ORR, {"symbols": 3, "cohorts": 0}),
+        (ORR, {"seed": 0.5}),
+        (ORAPPOR, {"bits": 1}),
+        (ORAPPOR, {"bits": 3, "cohorts": 1}),
+        (ORAPPOR, {"hashes": 0}),
+        (ORAPPOR, {"hashes": 1 << 20}),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(kind: Any, options: dict[str, Any]) -> None:
+    with pytest.raises(LdpstatsError):
+        kind(6, 1.0, **options)

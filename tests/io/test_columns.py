@@ -12,7 +12,7 @@ from support.report_files import PROTOCOLS, people, with_digest
 
 import ldpstats as ldp
 from ldpstats.io import csv_files
-from ldpstats.io.chunks import ahead
+from ldpstats.io.columns import ahead
 
 
 def readers() -> list[threading.Thread]:

@@ -1,8 +1,7 @@
-"""Rows in data frames: those that earlier versions wrote are read, and what is no row is refused."""
+"""Rows in CSV files as data frames are written: what is no row is refused."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pandas as pd
@@ -10,23 +9,7 @@ import pytest
 from support.report_files import PROTOCOLS, people
 
 import ldpstats as ldp
-from ldpstats.io import row_frames
-
-
-@pytest.mark.parametrize("kind", ["bytes of one length", "bytes of several lengths", "sets", "numbers and bytes"])
-def test_reports_as_lists_in_json_are_read(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So they stood in files until the second version."""
-    monkeypatch.setattr(row_frames, "_ROWS", 37)
-    protocol = PROTOCOLS[kind]
-    labels, parts = [row.label for row in protocol.sent_rows], []
-    sent = protocol.sent(people(), rng=1)
-    for one in sent.reports:
-        texts = [json.dumps(report) for report in one.data.tolist()]
-        rows = {"protocol": protocol.fingerprint(), "collection": f"c{sent.identity}", "number": range(len(texts))}
-        parts.append(pd.DataFrame({**rows, "group": labels[one.row], "report": texts, "simulated": True}))
-    path = tmp_path / "rows.csv"
-    pd.concat(parts).to_csv(path, index=False, encoding="utf-8-sig")
-    assert ldp.tables_of(path, protocol).to_json() == protocol.collect(people(), rng=1).to_json()
+from ldpstats.io import row_files
 
 
 def test_rows_that_are_cut_or_of_another_protocol_are_refused(tmp_path: Path) -> None:
@@ -47,7 +30,7 @@ def test_rows_that_are_cut_or_of_another_protocol_are_refused(tmp_path: Path) ->
 
 
 def test_rows_that_stand_twice_in_different_chunks_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_frames, "_ROWS", 10)
+    monkeypatch.setattr(row_files, "_ROWS", 10)
     protocol = PROTOCOLS["numbers"]
     frame = protocol.reports(people(30), rng=1)
     pd.concat([frame, frame[:1]]).to_csv(tmp_path / "rows.csv", index=False)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from ldpstats.answers.parquet_sizes import _Thrift, check_footer, pages_of
+from ldpstats.answers.parquet import _Thrift, check_footer, pages_of
 from ldpstats.limits import MOST_GROUPS, MOST_PARTS
 
 

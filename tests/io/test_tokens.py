@@ -7,8 +7,8 @@ import pytest
 from support.report_files import PROTOCOLS
 
 from ldpstats.errors import LdpstatsError
-from ldpstats.io.known_tokens import LONGEST_TOKEN, KnownTokens, checked_policy, checked_tokens
-from ldpstats.io.layouts import Ragged
+from ldpstats.io.columns import Ragged
+from ldpstats.io.tokens import LONGEST_TOKEN, KnownTokens, checked_policy, checked_tokens
 
 
 def ragged(texts: list[str]) -> Ragged:
