@@ -11,6 +11,7 @@ from support.spoken import spoken
 
 import ldpstats as ldp
 from ldpstats import LdpstatsError, NotIdentifiedError
+from ldpstats.estimation.blocks import Block
 
 DOMAIN = ldp.Domain({"sex": ["male", "female"], "car": ["yes", "no"], "size": ["small", "medium", "large"]})
 PEOPLE = np.array([400, 100, 300, 50, 200, 90, 250, 350, 300, 160, 120, 480])
@@ -127,7 +128,7 @@ def test_reports_that_do_not_fit_their_channel_have_no_errors_and_no_residuals()
     table = pair()
     noise = table.blocks[0].noise
     tally = ldp.noise.Tally(noise, np.array([3000, 0, 0, 0, 0, 0]), 3000)
-    block = ldp.extend.Block(table.blocks[0].question, tally)
+    block = Block(table.blocks[0].question, tally)
     text = spoken(ldp.Table(table.domain, (block,), table.privacy).crosstab())
     assert "IMPLAUSIBLE" in text
     assert "0.0 ±" not in text
