@@ -623,7 +623,12 @@ class Table(Result):
         except NotIdentifiedError as error:
             return Summary(self._title, (), (*self.privacy.sentences(self.n), *str(error).splitlines()))
         columns, cells = [self.cells.estimate], self.domain.size()
-        if self.channel_fit().plausible and not self.provenance.refused:
+        if not self.channel_fit().plausible:
+            intervals = "none, as the reports do not fit their channel."
+        elif self.provenance.refused:
+            intervals = f"none: {self.provenance.refused}."
+        else:
+            intervals = self.cells.intervals_in_words(alpha)
             columns += [self.cells.std_err, *self.conf_int(alpha).reshape(cells, 2).T]
         figures = [f"{one:.4f}" for one in np.stack(columns, axis=-1).ravel().tolist()]
         labels = product(*([str(one) for one in values] for values in self.domain.categories.values()))
@@ -634,7 +639,7 @@ class Table(Result):
         headers = [*self.attributes, "proportion", "std err", f"{level} from", "to"]
         sentences = [
             *self.privacy.sentences(self.n),
-            f"Intervals: {self._intervals_in_words(alpha)}",
+            f"Intervals: {intervals}",
             *([f"Assumes: {self.assumption}."] if self.assumption else []),
             *([self.provenance.words] if self.provenance.words else []),
             *([] if self.figures else [TABLE_METHODS[self.method].words]),
@@ -647,13 +652,6 @@ class Table(Result):
     def _title(self) -> str:
         kind = simulation(self.simulated, self.n)
         return f"{self.provenance.title} of {' and '.join(self.attributes)}{kind}{assuming_briefly(self.assumption)}"
-
-    def _intervals_in_words(self, alpha: float) -> str:
-        if not self.channel_fit().plausible:
-            return "none, as the reports do not fit their channel."
-        if self.provenance.refused:
-            return f"none: {self.provenance.refused}."
-        return self.cells.intervals_in_words(alpha)
 
     def to_dict(self, alpha: float = 0.05) -> dict[str, Any]:
         """Return the table as plain values.

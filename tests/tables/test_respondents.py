@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from io import StringIO
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from support.forged_files import forged
 
 import ldpstats as ldp
+from ldpstats import Domain, PerAttribute
 from ldpstats.answers.questions import Question
 from ldpstats.errors import LdpstatsError, ReportError
 from ldpstats.estimation.blocks import Block
@@ -326,3 +328,28 @@ def test_rrba_rows_with_gaps_are_refused_and_with_other_types_are_read(people: p
         with pytest.raises(ReportError, match="in row 7"):
             protocol.tables(rows.assign(**{column: spoilt}))
     assert protocol.tables(rows.astype(object)).to_json() == protocol.tables(rows).to_json()
+
+
+SQUARE = Domain({"a": ["x", "y"], "b": ["x", "y"]})
+(CROSSED,) = PerAttribute(SQUARE, epsilon=4.0, k=2).simulate(np.array([5, 3, 2, 4]), rng=1)["a", "b"].rows
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (
+            {"copies": CROSSED.copies - 2 * CROSSED.copies * (CROSSED.copies == CROSSED.copies.min())},
+            "rows of 14 respondents",
+        ),
+        ({"copies": 2 * CROSSED.copies}, "28 rows of 14 respondents"),
+        ({"parts": RespondentSet.whole("0" * 32, 0, 13)}, "14 rows of 13 respondents"),
+        ({"simulated": 15}, "simulated = 15"),
+        ({"simulated": -1}, "simulated = -1"),
+        ({"answers": CROSSED.answers - 1}, "a row for each number of copies"),
+        ({"answers": CROSSED.answers[:, :1]}, "a row for each number of copies"),
+    ],
+)
+def test_rows_of_other_respondents_are_refused(wrong: dict[str, Any], said: str) -> None:
+    with pytest.raises(LdpstatsError, match=said):
+        replace(CROSSED, **wrong)
+    assert replace(CROSSED, parts=RespondentSet.none()).n == CROSSED.n == 14
