@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import shorten
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -192,6 +192,7 @@ class Demonstration(Analysis):
         It is shown with the pair of which it is surest.
         """
         shown = self.pairs.set_index(["first", "second"])
+        on: Literal["reports", "debiased"]
         if isinstance(self.protocol.mechanism_for(self._strongest), GRR):
             on, counts = "reports", "the reports"
             why = "false reports are spread evenly over all answers, as people are not: so the reports are dependent."
@@ -210,7 +211,8 @@ class Demonstration(Analysis):
         wrong = min(misled, key=lambda pair: tests[pair].pvalue)
         rows = []
         for pair in (wrong, self._strongest):
-            row, table, naive = shown.loc[pair], self.tables[pair], tests[pair]
+            row: Any = shown.loc[pair]
+            table, naive = self.tables[pair], tests[pair]
             v = math.sqrt(naive.statistic / table.n / (min(table.shape) - 1))
             raw, private = figures(row["raw_v"], row["raw_pvalue"]), figures(row["cramers_v"], row["pvalue"])
             rows.append((" × ".join(pair), raw, figures(v, naive.pvalue), private))

@@ -177,9 +177,6 @@ def _damaged(name: str, kind: str, error: LdpstatsError) -> Contents:
     return Contents(words, {"kind": kind, "file": name, "defects": [str(error)]}, (str(error),))
 
 
-_HEAD = 1 << 14
-
-
 @dataclass(frozen=True, slots=True)
 class FileKind:
     """A kind of file on the way from answers to a report, with the phrases of error messages about it."""

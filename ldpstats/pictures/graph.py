@@ -253,7 +253,7 @@ Point = tuple[float, float]
 # a node, or where an edge passes through a row: the edge and the row
 _Stop = str | tuple[Edge, int]
 
-_BESIDE, _BELOW, _PASSING = 0.22, 0.5, 0.1
+_BESIDE, _BETWEEN, _PASSING = 0.22, 0.5, 0.1
 _SWEEPS, _SETTLING = 24, 60
 _STRAIGHT = 4.0
 """How much more than others lines are kept straight where they pass through rows."""
@@ -292,7 +292,7 @@ def layered(boxes: tuple[tuple[str, Size], ...], edges: tuple[Edge, ...]) -> Lay
     corners, left, top, high = [], 0.0, 0.0, 0.0
     for part in parts:
         if left and left + part.size[0] > page:
-            left, top, high = 0.0, top + high + _BELOW, 0.0
+            left, top, high = 0.0, top + high + _BETWEEN, 0.0
         corners.append((left, top))
         left, high = left + part.size[0] + 2 * _BESIDE, max(high, part.size[1])
     bottom = top + high
@@ -343,8 +343,8 @@ def _part(graph: DiGraph[str], sizes: Mapping[str, Size]) -> Layered:
     left = min(across[stop] - widths[stop] / 2 for stop in stops)
     right = max(across[stop] + widths[stop] / 2 for stop in stops)
     halves = [max(sizes[stop][1] for stop in own if isinstance(stop, str)) / 2 for own in rows]
-    high = 2 * sum(halves) + _BELOW * (len(rows) - 1)
-    middles = high - np.cumsum([halves[0], *(one + other + _BELOW for one, other in pairwise(halves))])
+    high = 2 * sum(halves) + _BETWEEN * (len(rows) - 1)
+    middles = high - np.cumsum([halves[0], *(one + other + _BETWEEN for one, other in pairwise(halves))])
     points = {stop: (across[stop] - left, float(middles[_row(stop, row)])) for stop in stops}
     ways = {}
     for edge, path in paths.items():
@@ -371,10 +371,11 @@ def _rows(graph: DiGraph[str], widths: Mapping[str, float]) -> dict[str, int]:
     from scipy.optimize import linprog
 
     names = sorted(graph)
-    down = incidence_matrix(graph, names, oriented=True).T  # of each edge: 1 where it ends, -1 where it begins
+    # of each edge: 1 where it ends, -1 where it begins
+    down = incidence_matrix(graph, names, oriented=True).T.toarray()
     # a vertex of this polyhedron is whole
-    found = linprog(down.sum(axis=0), -down, -np.ones(graph.size()), bounds=(0, len(names)), method="highs-ds").x
-    row = dict(zip(names, np.rint(found).astype(int).tolist(), strict=True))
+    found = linprog(down.sum(axis=0), -down, -np.ones(graph.size()), bounds=(0, len(names)), method="highs-ds")
+    row = dict(zip(names, np.rint(np.asarray(found.x)).astype(int).tolist(), strict=True))
     for place in range(1 + max(row.values())):
         own = [name for name in names if row[name] == place]
         lines = math.ceil(sum(widths[name] + _BESIDE for name in own) / _PAGE)
@@ -423,10 +424,10 @@ def _placed(
     gaps = [np.cumsum([0.0, *(beside[own][:-1] + beside[own][1:]) / 2]) for own in best]
     for own, gap in zip(best, gaps, strict=True):
         place[own] = gap - gap[-1] / 2
-    near = above + above.T + np.diag(above.sum(axis=0) + above.sum(axis=1) == 0)
-    weight = near.sum(axis=1)
+    joint = above + above.T + np.diag(above.sum(axis=0) + above.sum(axis=1) == 0)
+    weight = joint.sum(axis=1)
     for sweep in range(_SETTLING):
         for own, gap in list(zip(best, gaps, strict=True))[:: -1 if sweep % 2 else 1]:
-            wished = near[own] @ place / weight[own]
+            wished = joint[own] @ place / weight[own]
             place[own] = isotonic_regression(wished - gap, weights=weight[own]).x + gap
     return dict(zip(stops, place.tolist(), strict=True))

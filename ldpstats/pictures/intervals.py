@@ -80,7 +80,8 @@ class Intervals(Picture):
         frame = pd.DataFrame({**groups, "label": self.labels, **columns, **inner})
         if not self.others:
             return frame
-        return frame.assign(**{self.kind: self.others}).explode(self.kind, ignore_index=True).astype({self.kind: float})
+        frame[self.kind] = pd.Series([list(several) for several in self.others], dtype=object)
+        return frame.explode(self.kind, ignore_index=True).astype({self.kind: float})
 
     def described(self) -> str:
         """Describe the picture in a sentence or two (alternative text)."""

@@ -269,15 +269,9 @@ def _told_apart(names: tuple[str, ...], most: int) -> tuple[str, ...]:
     return _numbers(names)
 
 
-_LETTER = 0.07
-_ROW, _LEAST, _MOST, _CROWDED = 0.62, 2.4, 12.0, 0.3
-_WIDE, _COLUMN = 5.0, 0.25
-_AROUND = 0.6, 1.3
-"""Inches that names, titles and gaps take across and up, beside labels and legend."""
-_LEGEND_LINE = 0.2
+_ROW, _LEAST, _MOST, _CROWDED, _COLUMN = 0.62, 2.4, 12.0, 0.3, 0.25
 _FILLED = 0.86
 """Of the room of a column and of a row that the largest bar takes."""
-_MOST_SPOKEN = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +294,7 @@ class AssociationPlot(Picture):
         below = _LETTER * self._longest if self._is_turned else 0.0
         beside = _LETTER * min(max(map(len, self.rows)), LONGEST_LINE)
         high = max(min(max(_ROW * len(self.rows), _LEAST), _MOST), _CROWDED * len(self.rows))
-        high += _AROUND[1] + below + _LEGEND_LINE * len(self._levels)
+        high += _AROUND[1] + below + _ROOM * len(self._levels)
         return self._wide + _AROUND[0] + beside, high
 
     def to_frame(self) -> pd.DataFrame:

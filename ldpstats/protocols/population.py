@@ -263,7 +263,8 @@ def raw_proportions(tables: Table | TableSet, truth: Population) -> Callable[[Se
             "What respondents would have said without noise is not known; simulate() makes reports of known answers.",
         )
     domain, frame = tables.domain, known_frame(truth)
-    joint = codes = None
+    joint: Any = None
+    codes: Any = None
     if frame is None:
         joint = _joint_counts(domain, truth).reshape(domain.shape)
     else:

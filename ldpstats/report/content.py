@@ -33,7 +33,7 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class Figure:
     """A picture, with its description for those who cannot see it."""
 
     picture: Picture
@@ -61,7 +61,7 @@ class Entry:
     parts: tuple[Part, ...]
 
 
-Part: TypeAlias = str | Warned | Listed | Rows | Drawn | Folded | Entry
+Part: TypeAlias = str | Warned | Listed | Rows | Figure | Folded | Entry
 """What a section is made of; a text is a paragraph."""
 
 

@@ -15,9 +15,8 @@ from ldpstats.networks import learn_network
 from ldpstats.presentation import panel_of_figures
 from ldpstats.protocols.groups import label
 from ldpstats.protocols.summary import counted, named
-from ldpstats.report.content import Drawn, Folded, Listed, Part, Rows, Warned, summarised
-from ldpstats.report.studied_pairs import StudiedPair
-from ldpstats.report.studied_tables import StudiedTables
+from ldpstats.report.content import Figure, Folded, Listed, Part, Rows, Warned, summarised
+from ldpstats.report.studied_tables import StudiedPair, StudiedTables
 
 _MANY, _FEW, _STRONGEST = 60, 8, 24
 _HEADERS = ("pair", "V", "from", "to", "statistic", "df", "p-value", "adjusted p", "verdict")
@@ -34,12 +33,12 @@ def pairs(studied: StudiedTables) -> Iterator[Part]:
         f"Cramér's V measures dependence from 0 to 1, corrected for noise; its {_level(studied)} intervals are for one "
         f"pair at a time. {controlled_in_words(studied.tests.adjust, studied.tests.alpha)}"
     )
-    yield Drawn(studied.tests.picture(), "pairs-picture")
+    yield Figure(studied.tests.picture(), "pairs-picture")
     drawn = [pair for pair in studied.dependent if not pair.effect.why_not][:_STRONGEST]
     if len(drawn) > 1:
         title = "Dependences that are shown" if len(drawn) == len(studied.dependent) else "The strongest dependences"
         picture = replace(forest_picture([pair.effect for pair in drawn]), title=f"{title}: Cramér's V")
-        yield Drawn(picture, "effects-picture")
+        yield Figure(picture, "effects-picture")
     rows, links = [_line(pair) for pair in studied.found], [pair.name for pair in studied.found]
     yield Rows(panel_of_figures(_HEADERS, rows[:_MANY], "All pairs, the strongest dependence first"), tuple(links))
     if len(rows) > _MANY:
@@ -114,5 +113,5 @@ def network(studied: StudiedTables) -> Iterator[Part]:
         "The p-values of edges also take what all other tables tell of the proportions of single attributes. So they "
         "differ from those of pairs above, which take the reports about the pair."
     )
-    yield Drawn(learned.picture(), "network-picture")
+    yield Figure(learned.picture(), "network-picture")
     yield from summarised(learned.summary())

@@ -16,9 +16,8 @@ from ldpstats.presentation import panel_of_figures
 from ldpstats.protocols.groups import label
 from ldpstats.protocols.population import Population, raw_proportions
 from ldpstats.protocols.summary import counted
-from ldpstats.report.content import Drawn, Entry, Folded, Part, Rows
-from ldpstats.report.studied_pairs import StudiedPair
-from ldpstats.report.studied_tables import StudiedTables
+from ldpstats.report.content import Entry, Figure, Folded, Part, Rows
+from ldpstats.report.studied_tables import StudiedPair, StudiedTables
 from ldpstats.tables import Table
 from ldpstats.tables.drawn import one_way_intervals
 
@@ -33,7 +32,7 @@ def attributes(studied: StudiedTables) -> Iterator[Part]:
     if found:
         yield "Every proportion is estimated from all reports about it."
         for place, some in enumerate(_in_pictures(found), 1):
-            yield Drawn(one_way_intervals(studied.tables, some), f"attributes-picture-{place}")
+            yield Figure(one_way_intervals(studied.tables, some), f"attributes-picture-{place}")
         yield _figures_of(studied, found)
     yield from (f"{name}: {why}" for name, why in studied.singles.items() if isinstance(why, str))
 
@@ -85,7 +84,7 @@ def tables(studied: StudiedTables) -> Iterator[Part]:
 def _shown(pair: StudiedPair) -> Iterator[Part]:
     yield f"{pair.said}."
     with suppress(LdpstatsError):  # a mosaic has no room for proportions that are no shares
-        yield Drawn(pair.table.picture("mosaic"), f"{pair.name}-picture")
+        yield Figure(pair.table.picture("mosaic"), f"{pair.name}-picture")
     yield from _crossed(pair.table)
     yield Folded("Every cell with its interval", _cells(pair.table))
     yield from _origin(pair.table)
@@ -147,7 +146,7 @@ def raw_and_private(studied: StudiedTables, truth: Population) -> Iterator[Part]
             title = f"{about}: raw data against private reports"
             rows = [[line[0], *(f"{one:.3f}" if math.isfinite(one) else "—" for one in line[1:])] for line in lines]
             table = Rows(panel_of_figures(["", "raw", "private", "from", "to"], rows, title))
-            yield Drawn(RawAndPrivate.of(title, notes, lines, scale), name, (Folded("The figures", (table,)),))
+            yield Figure(RawAndPrivate.of(title, notes, lines, scale), name, (Folded("The figures", (table,)),))
     if left_out := len(studied.found) - len(effects):
         pairs = counted(left_out, "pair")
         yield f"Without {pairs} whose V is not estimable, or leaves out categories that were hardly seen."

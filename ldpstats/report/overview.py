@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ldpstats.presentation import panel_of_facts, panel_of_figures
 from ldpstats.privacy import rounded_up
 from ldpstats.protocols.summary import counted
-from ldpstats.report.content import Drawn, Folded, Listed, Part, Rows, Warned, summarised
+from ldpstats.report.content import Figure, Folded, Listed, Part, Rows, Warned, summarised
 from ldpstats.report.studied_tables import StudiedTables
 from ldpstats.tables import randomized_by
 
@@ -96,4 +96,4 @@ def privacy(studied: StudiedTables) -> Iterator[Part]:
     """Say what the respondents were promised, in words and numbers."""
     statement = studied.tables.privacy
     yield from summarised(statement.summary())
-    yield Drawn(statement.picture(), "privacy-picture")
+    yield Figure(statement.picture(), "privacy-picture")

@@ -12,7 +12,7 @@ from ldpstats.errors import LdpstatsError, shortened
 from ldpstats.presentation import progress
 from ldpstats.presentation.formats import visible
 from ldpstats.protocols.population import Population
-from ldpstats.report.content import Drawn, Entry, Folded, Part, Rows, Section, can_draw
+from ldpstats.report.content import Entry, Figure, Folded, Part, Rows, Section, can_draw
 from ldpstats.report.dependences import network as learned, not_found, pairs
 from ldpstats.report.estimates import attributes, raw_and_private, tables as all_tables
 from ldpstats.report.methods_used import assumptions, colophon, methods
@@ -50,7 +50,11 @@ def report_page(
 ) -> str:
     """Return a report about tables as HTML; those of studied tables need not be tested again.
 
-    `title`, `truth` and `network` are as in `TableSet.report`.
+    Parameters
+    ----------
+    tables : TableSet or StudiedTables
+    title, truth, network
+        As in `TableSet.report`.
     """
     from markupsafe import Markup
 
@@ -80,12 +84,12 @@ def _can_be_written(words: str) -> bool:
     return True
 
 
-def _drawn(parts: Iterable[Part]) -> Iterator[Drawn]:
+def _drawn(parts: Iterable[Part]) -> Iterator[Figure]:
     """Yield the pictures among parts, at any depth."""
     for part in parts:
-        if isinstance(part, Drawn):
+        if isinstance(part, Figure):
             yield part
-        if isinstance(part, (Drawn, Folded, Entry)):
+        if isinstance(part, (Figure, Folded, Entry)):
             yield from _drawn(part.parts)
 
 

@@ -16,7 +16,7 @@ from ldpstats.presentation import panel_of_figures
 from ldpstats.protocols import RepeatedRows
 from ldpstats.protocols.groups import label
 from ldpstats.protocols.summary import counted
-from ldpstats.report.content import Drawn, Entry, Folded, Part, Rows, Warned, summarised
+from ldpstats.report.content import Entry, Figure, Folded, Part, Rows, Warned, summarised
 from ldpstats.report.studied_tables import StudiedTables
 from ldpstats.tables import Table
 
@@ -80,7 +80,7 @@ def _checked(studied: StudiedTables) -> Iterator[Part]:
     for place, check in enumerate(checks, 1):
         summary = check.summary()
         parts = [one for one in summarised(summary) if one not in check.warning]
-        picture = [Drawn(check.picture(), f"check-picture-{place}")] if isinstance(check, CollectorComparison) else []
+        picture = [Figure(check.picture(), f"check-picture-{place}")] if isinstance(check, CollectorComparison) else []
         asked = _QUESTIONS.get(type(check), summary.title)
         yield Entry(f"check-{place}", asked, (*map(Warned, check.warning), *parts, *picture))
     if not checks:
@@ -102,7 +102,7 @@ def _agreement(studied: StudiedTables) -> list[Part]:
     verdict, *units = summary.sentences[:2]
     contradicted = bool(found.df) and found.pvalue is not None and found.pvalue < LEVEL_OF_AGREEMENT
     title = "As reported, and after they are made to agree"
-    told: tuple[Part, ...] = (Rows(moved), Drawn(found.picture(), "agreement-picture"), *units)
+    told: tuple[Part, ...] = (Rows(moved), Figure(found.picture(), "agreement-picture"), *units)
     parts = (
         Warned(verdict) if contradicted else verdict,
         Rows(replace(facts, title=title)),

@@ -24,16 +24,6 @@ def run(*arguments: str) -> Result:
     return CliRunner().invoke(main, arguments)
 
 
-def test_demo_shows_what_is_sent_what_goes_wrong_and_all_pairs() -> None:
-    result = run("demo", "--n", "30000", "--no-report")
-    assert result.exit_code == 0
-    assert "no, yes" in result.output
-    assert "epsilon = 2 (strict; unit: a respondent's whole record)" in result.output
-    assert "30,000 respondents, simulated from" in result.output
-    assert len([line for line in result.output.splitlines() if line.startswith(("affair × ", "marriage × "))]) >= 6
-    assert "respondents needed" in result.output
-
-
 @pytest.fixture(scope="module")
 def shown() -> Demonstration:
     return demonstrate(n=500)
@@ -223,23 +213,16 @@ def test_a_plan_finds_the_third_from_two(two: tuple[str, ...], third: str) -> No
     assert {row["mechanism"] for row in shown["mechanisms"]} == {"grr", "oue"}
 
 
-def test_a_plan_for_a_domain_is_for_all_its_pairs(tmp_path: Path) -> None:
+def test_a_plan_for_a_domain_is_for_all_its_pairs_or_for_mutual_information_and_triples(tmp_path: Path) -> None:
     domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"], "size": ["S", "M", "L"]})
-    file = tmp_path / "domain.json"
-    file.write_text(domain.to_json())
-    shown = json.loads(run("plan", "--domain", str(file), "--epsilon", "2", "--mechanism", "ss", "--json").output)
-    assert shown["groups"] == shown["tests"] == 3
-    assert shown["mechanisms"] == plan("ss", domain, epsilon=2.0).to_dict()["mechanisms"]
-
-
-def test_a_plan_for_a_network_is_for_mutual_information_and_for_triples(tmp_path: Path) -> None:
-    domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"], "size": ["S", "M", "L"]})
-    file = tmp_path / "domain.json"
-    file.write_text(domain.to_json())
-    asked = ("plan", "--domain", str(file), "--epsilon", "2", "--mutual-information", "0.01", "--conditional", "--json")
-    shown = json.loads(run(*asked, "--mechanism", "ss").output)
-    assert shown["asked"] == [["sex", "car", "size"]]
-    assert shown == plan("ss", domain, epsilon=2.0, mutual_information=0.01, conditional=True).to_dict()
+    domain.save(tmp_path / "domain.json")
+    asked = ("plan", "--domain", str(tmp_path / "domain.json"), "--epsilon", "2", "--mechanism", "ss", "--json")
+    pairs = json.loads(run(*asked).output)
+    assert pairs["groups"] == pairs["tests"] == 3
+    assert pairs["mechanisms"] == plan("ss", domain, epsilon=2.0).to_dict()["mechanisms"]
+    triples = json.loads(run(*asked, "--mutual-information", "0.01", "--conditional").output)
+    assert triples["asked"] == [["sex", "car", "size"]]
+    assert triples == plan("ss", domain, epsilon=2.0, mutual_information=0.01, conditional=True).to_dict()
 
 
 def test_a_level_that_is_not_enough_is_null_in_json() -> None:

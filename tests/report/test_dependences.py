@@ -11,7 +11,7 @@ import pytest
 import ldpstats as ldp
 from ldpstats.estimation import pvalue_in_words
 from ldpstats.presentation import Panel
-from ldpstats.report.content import Drawn, Part, Rows
+from ldpstats.report.content import Figure, Part, Rows
 from ldpstats.report.dependences import not_found, pairs
 from ldpstats.report.estimates import raw_and_private
 from ldpstats.report.studied_tables import StudiedTables
@@ -77,7 +77,7 @@ def test_what_was_not_found_has_the_upper_end_the_power_and_the_respondents_of_i
 
 def test_raw_figures_stand_for_raw_ones_and_it_says_that_all_is_simulated(tables: ldp.TableSet) -> None:
     section = raw_and_private(StudiedTables(tables), PEOPLE)
-    shares, effects = (part.picture for part in section if isinstance(part, Drawn))
+    shares, effects = (part.picture for part in section if isinstance(part, Figure))
     joint = PEOPLE.reshape(DOMAIN.shape) / PEOPLE.sum()
     np.testing.assert_allclose(shares.to_frame()["raw"][:3], joint.sum(axis=(1, 2, 3)))
     np.testing.assert_allclose(shares.to_frame()["private"][:3], tables.pooled("age").estimate)

@@ -14,7 +14,7 @@ from ldpstats import LdpstatsError, SampledGroups, TableSet
 from ldpstats.datasets import true_cramers_v
 from ldpstats.noise import Tally
 from ldpstats.report import content, report_page
-from ldpstats.report.content import Drawn
+from ldpstats.report.content import Figure
 from ldpstats.report.estimates import raw_and_private
 from ldpstats.report.studied_tables import StudiedTables
 from ldpstats.report.trust import trust
@@ -77,10 +77,10 @@ def test_a_title_is_a_text(tables: TableSet, title: object) -> None:
 def test_a_private_v_is_compared_where_it_is_that_of_the_whole_table(domain: ldp.Domain, people: pd.DataFrame) -> None:
     few = people.head(60)
     section = list(raw_and_private(StudiedTables(SampledGroups(domain, epsilon=1.0).simulate(few, rng=1)), few))
-    assert [part.name for part in section if isinstance(part, Drawn)] == ["raw-shares"]
+    assert [part.name for part in section if isinstance(part, Figure)] == ["raw-shares"]
     assert str(section[-1]).startswith("Without 3 pairs whose V is not estimable")
     section = list(raw_and_private(StudiedTables(SampledGroups(domain, epsilon=6.0).simulate(people, rng=1)), people))
-    assert [part.name for part in section if isinstance(part, Drawn)] == ["raw-shares", "raw-effects"]
+    assert [part.name for part in section if isinstance(part, Figure)] == ["raw-shares", "raw-effects"]
 
 
 def test_what_is_said_of_forged_reports_does_not_depend_on_the_order_of_tables() -> None:
