@@ -35,7 +35,7 @@ from ldpstats.protocols.schedule import RECORD, among, scheduled, warn_of_few, w
 from ldpstats.protocols.summary import between, named, summary_of
 from ldpstats.protocols.wire import to_column
 from ldpstats.tables import Origin, Table, TableSet
-from ldpstats.tables.respondents import CrossedRows, Parts, new_identity
+from ldpstats.tables.respondents import CrossedRows, RespondentSet, new_identity
 
 if TYPE_CHECKING:
     from ldpstats.protocols.crossed import CrossedAnswers
@@ -391,7 +391,7 @@ class AssignedQuestions(SavedProtocol):
         rows = self._rows
         return RowCounts(self.sent_rows, [row.numbers for row in rows], [row.summed for row in rows], self._tables_of)
 
-    def _tables_of(self, sums: Sequence[Any], parts: Sequence[Parts]) -> TableSet:
+    def _tables_of(self, sums: Sequence[Any], parts: Sequence[RespondentSet]) -> TableSet:
         return self._table_set([row.counted(one) for row, one in zip(self._rows, sums, strict=True)], parts)
 
     @unweighted
@@ -522,15 +522,15 @@ class AssignedQuestions(SavedProtocol):
             whole.add(one)
         return whole
 
-    def _whole(self, identity: str, places: Sequence[range]) -> list[Parts]:
+    def _whole(self, identity: str, places: Sequence[range]) -> list[RespondentSet]:
         """Return the respondents behind every row of a collection, of which nobody is left out."""
         return [
-            Parts.whole(identity, number, len(own))
+            RespondentSet.whole(identity, number, len(own))
             for number, (unit, own) in enumerate(zip(self._units, places, strict=True))
             for _ in unit
         ]
 
-    def _table_set(self, reported: Sequence[CountedRow], parts: Sequence[Parts]) -> TableSet:
+    def _table_set(self, reported: Sequence[CountedRow], parts: Sequence[RespondentSet]) -> TableSet:
         promised = self._privacy
         kept = [
             () if one.rows is None else (replace(one.rows, parts=who),)
@@ -540,7 +540,7 @@ class AssignedQuestions(SavedProtocol):
         for group, places in self._formed:
             own = self.domain.project(group)
             blocks = tuple(reported[place].block(own) for place in places)
-            who = Parts.together(parts[place] for place in places)
+            who = RespondentSet.together(parts[place] for place in places)
             rows = tuple(one for place in places for one in kept[place])
             tables.append(Table(own, blocks, promised.for_group(label(group)), parts=who, rows=rows))
         return TableSet(self.domain, tables, promised, origins=(self._origin,))

@@ -29,7 +29,7 @@ from ldpstats.protocols.saved import SavedProtocol
 from ldpstats.protocols.schedule import RECORD
 from ldpstats.protocols.summary import summary_of
 from ldpstats.tables import Origin, Table, TableSet
-from ldpstats.tables.respondents import Parts, new_identity
+from ldpstats.tables.respondents import RespondentSet, new_identity
 
 Scale = Literal["sound", "paper"]
 _SCALES = ("sound", "paper")
@@ -115,7 +115,7 @@ class Curator(SavedProtocol):
             counts = noise.simulate(counted.sum(axis=0), numbers)
             blocks.append(Block(question, Tally(noise, counts, people.n, simulated=True)))
         identity = new_identity(numbers, [block.tally.counts for block in blocks])
-        parts = Parts.whole(identity, 0, people.n)
+        parts = RespondentSet.whole(identity, 0, people.n)
         tables = [
             Table(self.domain.project(group), (block,), privacy.for_group(label(group)), parts=parts)
             for group, block in zip(self.groups, blocks, strict=True)

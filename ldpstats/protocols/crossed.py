@@ -22,7 +22,7 @@ from ldpstats.numbers.randomness import Rng
 from ldpstats.protocols.assigned import Asked, CountedRow
 from ldpstats.protocols.groups import Group
 from ldpstats.protocols.population import People
-from ldpstats.tables.respondents import LARGEST_CROSSED, CrossedRows, Parts
+from ldpstats.tables.respondents import LARGEST_CROSSED, CrossedRows, RespondentSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class CrossedAnswers:
         return self.counted(self._summed(codes, copies, people.n))
 
     def _summed(self, answers: NDArray[Any], copies: NDArray[Any], simulated: int) -> CrossedRows:
-        return CrossedRows.counted(self.domain, self._noises, answers, copies, Parts.none(), simulated)
+        return CrossedRows.counted(self.domain, self._noises, answers, copies, RespondentSet.none(), simulated)
 
     def counted(self, sums: CrossedRows) -> CountedRow:
         """Return rows as what tables are made of."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import fuzzed_report_files
+import numpy as np
 import pytest
 from fuzzed_report_files import HalfCounted, interrupted
 from support import killed_count
@@ -22,6 +23,7 @@ import ldpstats as ldp
 from ldpstats.io import counted_files, csv_files, parquet_files
 from ldpstats.saving.codec import encoded
 from ldpstats.saving.files import sealed
+from ldpstats.tables.respondents import RespondentSet
 
 ROOT = Path(killed_count.__file__).parents[2]
 NUMBERS = PROTOCOLS["numbers"]
@@ -215,7 +217,9 @@ def test_numbers_that_no_count_writes_are_refused(half: HalfCounted, place: tupl
         ("numbers", ("respondents", "counted"), {"zz": [[0, 1]]}),
         ("numbers", ("respondents", "counted"), {"0" * 32: [[7, 1]]}),
         ("numbers", ("respondents", "counted"), {"0" * 32: [[0, 1.5]]}),
+        ("numbers", ("respondents", "numbered", 0), encoded(RespondentSet.numbered("0" * 32, 5, np.arange(3)))),
         ("numbers", ("respondents", "numbered", 0), [["0" * 32, 5, 0, 3]]),
+        ("numbers", ("respondents", "numbered"), []),
     ],
 )
 def test_counts_that_no_count_writes_are_refused_where_they_are_read(
