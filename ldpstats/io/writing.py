@@ -33,8 +33,6 @@ from ldpstats.tables.parts import new_identity
 
 Writer: TypeAlias = ParquetReports | CsvReports
 _WRITERS: dict[str, type[Writer]] = {".parquet": ParquetReports, ".csv": CsvReports, STANDARD: CsvReports}
-_AT_ONCE = 1 << 14
-"""How many messages are written at once."""
 
 
 @unweighted
@@ -156,7 +154,7 @@ def write_messages(
         raise LdpstatsError(f"messages {shortened(messages)}", "a list of messages, or anything that yields them")
     reader, waiting, done = MessageReader(protocol), iter(messages), 0
     with ExitStack() as opened:
-        while some := list(islice(waiting, _AT_ONCE)):
+        while some := list(islice(waiting, reader.at_once)):
             answers, rows, places, bad = reader.read(some)
             if bad:
                 raise bad[min(bad)].error(f"message {done + min(bad) + 1:,}")
