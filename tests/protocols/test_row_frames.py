@@ -13,7 +13,6 @@ import ldpstats as ldp
 from ldpstats.protocols.wire import from_column, to_bytes, to_column
 
 DOMAIN = ldp.Domain({"age": ["young", "adult", "old"], "sex": ["F", "M"], "car": ["yes", "no"]})
-PEOPLE = DOMAIN.decode(np.random.default_rng(3).integers(0, [3, 2, 2], (60, 3)))
 
 
 @pytest.mark.parametrize("kind", [one for one in ldp.mechanisms(k=9)["name"] if one != "rr"])

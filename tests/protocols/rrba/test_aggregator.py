@@ -12,17 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from support.rrba_collections import (
-    PAIR,
-    PROTOCOLS,
-    RECORDS,
-    answered,
-    assert_refused,
-    blocks,
-    device,
-    fakes,
-    run,
-)
+from support.rrba_collections import PAIR, PROTOCOLS, RECORDS, answered, assert_refused, blocks, device, fakes, run
 
 from ldpstats import RRBA, LdpstatsError
 from ldpstats.numbers.grid import GRID

@@ -15,14 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.interruptions import FORKS, interrupted
-from support.rrba_collections import (
-    PAIR,
-    PROTOCOL,
-    PROTOCOLS,
-    answered,
-    assert_refused,
-    run,
-)
+from support.rrba_collections import PAIR, PROTOCOL, PROTOCOLS, answered, assert_refused, run
 
 from ldpstats import RRBA, LdpstatsError
 from ldpstats.errors import ReportError
