@@ -8,7 +8,6 @@ import pickle
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from math import inf
 from pathlib import Path
 
@@ -63,23 +62,6 @@ def test_a_forked_process_gives_out_nothing_and_acknowledges_nothing(aggregator:
     assert path.read_bytes() == before
     aggregator.take(answer)
     assert aggregator.n == counted + 1
-
-
-@FORKS
-def test_a_child_that_inherits_a_held_lock_does_not_wait_for_it(aggregator: Aggregator) -> None:
-    with aggregator._lock:
-        held = threading.Event()
-        thread = threading.Thread(target=lambda: held.set() or aggregator.query())  # type: ignore[func-returns-value]  # None, so what follows
-        thread.start()
-        held.wait()
-        child = os.fork()
-        if child == 0:
-            with suppress(LdpstatsError):
-                aggregator.query()
-            aggregator.close()
-            os._exit(0)
-    thread.join()
-    assert os.waitpid(child, 0)[1] == 0
 
 
 @FORKS
