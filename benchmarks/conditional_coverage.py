@@ -27,7 +27,7 @@ from reconstruction_populations import Setting as Collection
 from tqdm import tqdm
 
 import ldpstats as ldp
-from ldpstats.confidence.comparisons import Comparison
+from ldpstats.confidence.inversion import Comparison
 from ldpstats.noise import NoiseModel
 from ldpstats.numbers.arrays import BoolArray, FloatArray
 from ldpstats.tables.conditional import cell_in_row, quotients_of_rows

@@ -22,7 +22,7 @@ from typing import Any
 from fuzz_readers import damaged
 
 from ldpstats import client
-from ldpstats.saving.envelope import sealed
+from ldpstats.saving.files import sealed
 
 CLIENTS = Path(__file__).parents[1] / "clients"
 PUBLISHED = json.loads((CLIENTS / "test_vectors.json").read_text(encoding="utf-8"))["messages"]

@@ -38,7 +38,7 @@ from ldpstats.networks.bif import read_bif, written_bif
 from ldpstats.protocols.rrba import Answer, Client, Query
 from ldpstats.protocols.rrba.aggregator import Aggregator
 from ldpstats.protocols.rrba.journal import _line
-from ldpstats.saving.envelope import sealed
+from ldpstats.saving.files import sealed
 
 DOMAIN = ldp.Domain({"a": ["x", "y"], "b": ["p", "q", "r"], "c": [0, 1]})
 PEOPLE = np.arange(12)

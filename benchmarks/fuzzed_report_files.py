@@ -23,7 +23,7 @@ import ldpstats as ldp
 from ldpstats.client import Respondent
 from ldpstats.io import counted_files, csv_files
 from ldpstats.io.parquet_files import _arrays, checksum
-from ldpstats.saving.envelope import digest
+from ldpstats.saving.files import digest
 
 Fuzzed: TypeAlias = tuple[list[str], Callable[[str], object], Callable[[Any], str]]
 Row: TypeAlias = tuple[int, int]

@@ -28,9 +28,8 @@ from scipy.special import gammaln
 
 import ldpstats as ldp
 from ldpstats.answers.questions import Question
-from ldpstats.confidence.comparisons import Comparison
 from ldpstats.confidence.confidence_sets import Inversion
-from ldpstats.confidence.inversion import PooledReports, counted_by_part, ends_of, least_tail
+from ldpstats.confidence.inversion import Comparison, PooledReports, counted_by_part, ends_of, least_tail
 from ldpstats.estimation import Estimate, LinearPooling
 from ldpstats.estimation.blocks import Block
 from ldpstats.noise import NoiseModel, Tally

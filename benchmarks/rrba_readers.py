@@ -28,7 +28,7 @@ from ldpstats.mechanisms.longitudinal_rounds import LOLH
 from ldpstats.mechanisms.memo import Memo
 from ldpstats.protocols.rrba import Aggregator, Answer, Client, Query
 from ldpstats.protocols.rrba.journal import _line
-from ldpstats.saving.envelope import sealed
+from ldpstats.saving.files import sealed
 
 INPUTS = 120_000
 DOMAIN = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})

@@ -64,7 +64,6 @@ from .io import (
     write_messages as write_messages,
     write_reports as write_reports,
 )
-from .loading import load as load
 from .mechanisms import (
     BLH as BLH,
     GRR as GRR,
@@ -111,6 +110,7 @@ from .protocols import (
     WholeView as WholeView,
     rrba as rrba,
 )
+from .saving.files import load as load
 from .tables import Conditional as Conditional, Crosstab as Crosstab, Table as Table, TableSet as TableSet
 from .views import ViewsCertificate as ViewsCertificate, certify_views as certify_views, views as views
 from .workers import on_cluster as on_cluster

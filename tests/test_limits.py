@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import edges
 import numpy as np
 import pytest
+from support.forged_files import forged
 
 import ldpstats as ldp
 from ldpstats.errors import LdpstatsError, shortened
@@ -37,7 +37,7 @@ from ldpstats.noise import (
 )
 from ldpstats.noise.additive import DiscreteLaplace
 from ldpstats.numbers.arrays import as_array, at_least, positive_epsilon, real_array, significance
-from ldpstats.saving.envelope import read_json
+from ldpstats.saving.codec import encoded
 
 HUGE = 10**400
 DOMAIN = ldp.Domain({"a": ["x", "y"], "b": ["p", "q"]})
@@ -189,27 +189,30 @@ def test_standard_errors_of_reordered_cells_follow_them() -> None:
     np.testing.assert_allclose(turned.conf_int(), table.conf_int().transpose(1, 0, 2), rtol=1e-12)
 
 
-FILES_THAT_ASK_FOR_TOO_MUCH: dict[str, dict[str, Any]] = {
-    "a table": {"shape": [50_000, 50_000], "classes": None},
-    "a support": {"noise": {"kind": "support", "cells": 10**10, "p": 0.75, "q": 0.25, "r1": 0.1875, "r2": 0.0625}},
-    "a sum": {"noise": {"kind": "additive", "cells": 10**10, "weights": [0.75, 0.25]}},
-    "blocks": {"noise": {"kind": "hadamard-response", "cells": 2, "blocks": 1, "width": 2**40, "inside": 0.9}},
-    "columns": {"noise": {"kind": "hadamard-coefficients", "cells": 2**40, "truth": 0.75}},
-    "symbols": {"noise": {"kind": "cohorts", "codes": [[0, 1, 0, 1]], "symbols": 2**40, "truth": 0.75}},
-    "noise": {"noise": {"kind": "discrete laplace", "scale": 1.0, "cells": 10**10, "n": 5}},
+FILES_THAT_ASK_FOR_TOO_MUCH: dict[str, tuple[str, dict[str, Any]]] = {
+    "a table": ("question", {"Question": {"attributes": ["a"], "shape": [50_000], "classes": {"range": 10**9}}}),
+    "a support": (
+        "tally noise",
+        {"SupportNoise": {"cells": 10**10, "p": 0.75, "q": 0.25, "r1": 0.1875, "r2": 0.0625, "size": None}},
+    ),
+    "a sum": ("tally noise", {"AdditiveNoise": {"cells": 10**10, "weights": [0.75, 0.25]}}),
+    "blocks": ("tally noise", {"HadamardResponse": {"cells": 2, "blocks": 1, "width": 2**40, "inside": 0.9}}),
+    "columns": ("tally noise", {"HadamardRandomizedResponse": {"cells": 2**40, "truth": 0.75}}),
+    "symbols": (
+        "tally noise",
+        {"CohortChannel": {"codes": encoded(np.array([[0, 1, 0, 1]])), "symbols": 2**40, "truth": 0.75}},
+    ),
+    "noise": ("tally noise", {"NoisyCounts": {"cells": 10**10, "n": 5, "law": {"DiscreteLaplace": {"scale": 1.0}}}}),
 }
 
 
 @pytest.mark.parametrize("name", FILES_THAT_ASK_FOR_TOO_MUCH)
 def test_a_small_file_cannot_ask_for_a_large_table(name: str) -> None:
-    from ldpstats.estimation.blocks import Block
-
-    tables = ldp.SampledGroups(DOMAIN, k=2, epsilon=1.0).simulate(np.array([9, 5, 3, 2]), rng=3)
-    plain = tables["a", "b"].blocks[0].to_dict()
-    assert Block.from_dict(read_json(json.dumps(plain))).n == 19
+    text = ldp.SampledGroups(DOMAIN, k=2, epsilon=1.0).simulate(np.array([9, 5, 3, 2]), rng=3).to_json()
+    path, asked = FILES_THAT_ASK_FOR_TOO_MUCH[name]
     start = time.process_time()
-    with pytest.raises(LdpstatsError, match=r"cells|entries"):
-        Block.from_dict({**plain, **FILES_THAT_ASK_FOR_TOO_MUCH[name]})
+    with pytest.raises(LdpstatsError, match=r"cells|entries|ways"):
+        ldp.TableSet.from_json(forged(text, f"tables 0 blocks 0 {path}", asked))
     assert time.process_time() - start < 0.5
 
 

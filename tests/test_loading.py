@@ -16,8 +16,7 @@ import pytest
 import ldpstats as ldp
 from ldpstats import limits
 from ldpstats.errors import LdpstatsError
-from ldpstats.loading import loaded
-from ldpstats.saving.envelope import sealed
+from ldpstats.saving.files import loaded, sealed
 
 DOMAIN = ldp.Domain({"a": ["x", "y"], "b": ["p", "q", "r"], "c": [0, 1]})
 PEOPLE = np.array([300, 100, 50, 50, 80, 20, 100, 300, 10, 40, 60, 90])
@@ -176,7 +175,7 @@ WHOLE = ldp.GRR(3, epsilon=1.0).to_json()
         (b"a,b\n1,2\n", "no saved object"),
         (b'["ldpstats rrba journal", 2, "", {}]', "the journal of an aggregator"),
         (WHOLE[:-20].encode(), "not a saved GRR"),
-        (WHOLE.replace('"k": 3', '"k": 4').encode(), "changed after it was written"),
+        (WHOLE.replace('"k":3', '"k":4').encode(), "changed after it was written"),
         (WHOLE.replace('"version": 1', '"version": 9').encode(), "that of a newer ldpstats"),
         (WHOLE.replace("ldpstats GRR", "ldpstats OUE").encode(), r"the file '.*saved OUE .*an object of the class GRR"),
         (sealed("painting", 1, []).encode(), "which this version does not know"),

@@ -27,7 +27,7 @@ from ldpstats.answers.parquet import opened_parquet, parquet_columns
 from ldpstats.answers.text_column import TextColumn, Texts, numbers_in, refuse_too_many
 from ldpstats.errors import DomainError, LdpstatsError, one_line, shortened
 from ldpstats.limits import ROWS_OF_A_SHEET, enough_memory
-from ldpstats.saving.envelope import UNREADABLE, kind_of
+from ldpstats.saving.files import UNREADABLE, kind_of
 
 if TYPE_CHECKING:
     from _csv import Reader

@@ -33,8 +33,7 @@ from ldpstats.limits import refuse_too_many_cells
 from ldpstats.numbers.arrays import IntArray, as_array, integers_below, places_onto
 from ldpstats.presentation import Shown, Summary, summary_of_figures
 from ldpstats.saving.codec import decoded, encoded
-from ldpstats.saving.envelope import kind_of, opened, read_json, sealed
-from ldpstats.saving.files import Saveable
+from ldpstats.saving.files import Saveable, kind_of, opened, read_json, sealed
 
 _MOST_SHOWN = 12
 _KIND, _VERSION = "domain", 1

@@ -14,7 +14,7 @@ from ldpstats.numbers.arrays import FloatArray, at_least, positive_epsilon, sign
 from ldpstats.numbers.randomness import Rng, generator
 from ldpstats.presentation import Picture, Result, Summary, progress, summary_of_figures
 from ldpstats.privacy import plain_level, strict_epsilon, worst_ratio
-from ldpstats.saving.hints import Amount, Count, Share
+from ldpstats.saving.registered import Amount, Count, Share
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ldpstats.cli import options, pipes
-from ldpstats.cli.expected import ANSWERS, expected, saved_protocol
-from ldpstats.cli.options import FILE, MechanismName, examples
-from ldpstats.cli.program import wrong_usage
+from ldpstats.cli import pipes, program
+from ldpstats.cli.contents import ANSWERS, expected, saved_protocol
+from ldpstats.cli.program import FILE, MechanismName, Names, examples, wrong_usage
 from ldpstats.errors import LdpstatsError
 
 if TYPE_CHECKING:
@@ -37,22 +36,13 @@ _counts = click.option("--counts", default=None, help="Of a frequency table: the
     ),
 )
 @_data
-@options.questions
-@options.missing
+@program.questions
+@program.missing
 @click.option("--missing-as", default=None, help="Make missing answers a category of this name.  [default: none]")
 @_counts
-@options.output("The domain as JSON")
-@options.as_json
-def domain(
-    data: str,
-    columns: tuple[str, ...],
-    cut: tuple[str, ...],
-    missing: tuple[str, ...],
-    missing_as: str | None,
-    counts: str | None,
-    output: str,
-    as_json: bool,
-) -> None:
+@program.output("The domain as JSON")
+@program.as_json
+def domain(data: str, columns: Names, cut: Names, missing: Names, output: str, as_json: bool, **asked: Any) -> None:
     """Read the categories of every question off a file of answers, and point out what is none.
 
     DATA is CSV (with commas, semicolons, tabs or bars; in UTF-8, UTF-16 or Windows-1252; also packed by gzip) or
@@ -64,7 +54,7 @@ def domain(
     from ldpstats.answers import prepared
 
     cuts, file = _cuts(cut), read(data, missing)
-    made = prepared(file, _chosen(columns, file), cuts, missing_as=missing_as, counts=counts)
+    made = prepared(file, chosen(columns, file), cuts, **asked)
     found = made.domain
     notes = [*file.notes, *made.lines()]
     _tell_notes(notes, output, as_json=as_json)
@@ -83,8 +73,8 @@ def domain(
 )
 @_data
 @click.option("--protocol", required=True, type=FILE, help="The protocol file.")
-@options.seed("Simulate: the same seed gives the same reports, and they say that they are simulated.")
-@options.missing
+@program.seed("Simulate: the same seed gives the same reports, and they say that they are simulated.")
+@program.missing
 @click.option("--missing-as", default=None, help=f"The category that missing answers are.  [default: {_MISSING}]")
 @_counts
 @click.option(
@@ -93,18 +83,10 @@ def domain(
     metavar="COLUMN",
     help="Write the texts of this column beside the reports: each is one respondent's alone, and tells nothing else.",
 )
-@options.output("The reports, as .parquet or .csv")
-@options.as_json
+@program.output("The reports, as .parquet or .csv")
+@program.as_json
 def privatize(
-    data: str,
-    protocol: str,
-    seed: int | None,
-    tokens: str | None,
-    missing: tuple[str, ...],
-    missing_as: str | None,
-    counts: str | None,
-    output: str,
-    as_json: bool,
+    data: str, protocol: str, seed: int | None, missing: Names, output: str, as_json: bool, **own: Any
 ) -> None:
     """Do what the devices of all respondents do: randomize each row of answers into what leaves the device.
 
@@ -119,7 +101,8 @@ def privatize(
     asked = saved_protocol(protocol)
     file = read(data, missing)
     substitutes = getattr(asked, "outside", "refuse") == "random"
-    people = coded_answers(file, asked.domain, missing_as=missing_as, substitutes=substitutes, counts=counts)
+    counts, tokens = own["counts"], own.pop("tokens")
+    people = coded_answers(file, asked.domain, substitutes=substitutes, **own)
     codes = filter(None, (codes_in_words(file, file[name]) for name in asked.domain.names))
     outside = {name: int(people[name].isna().sum()) for name in asked.domain.names}
     replaced = [
@@ -152,11 +135,11 @@ def privatize(
     ),
 )
 @_data
-@options.epsilon
-@options.questions
+@program.epsilon
+@program.questions
 @click.option("--k", default=2, show_default=True, type=click.IntRange(2, 3), help="Questions asked together.")
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(min=0), help="Of the simulation.")
-@options.missing
+@program.missing
 @click.option(
     "--missing-as", default=_MISSING, show_default=True, help="The category of missing answers, in columns with some."
 )
@@ -169,15 +152,9 @@ def privatize(
     help="The HTML page; - is standard output.  [default: NAME-report.html in this folder, over no file but an earlier "
     "report]",
 )
-@options.as_json
+@program.as_json
 def analyse(
-    data: str,
-    columns: tuple[str, ...],
-    cut: tuple[str, ...],
-    missing: tuple[str, ...],
-    output: str | None,
-    as_json: bool,
-    **asked: Any,
+    data: str, columns: Names, cut: Names, missing: Names, output: str | None, as_json: bool, **asked: Any
 ) -> None:
     """From a file of answers to a report in one step: what a private survey of these people would have shown.
 
@@ -187,13 +164,13 @@ def analyse(
     """
     from ldpstats.analysis import analyse as analysed
 
-    options.check_level(asked["epsilon"])
+    program.check_level(asked["epsilon"])
     pipes.refuse_unwritable(output, "report")
     cuts, file = _cuts(cut), read(data, missing)
     name = "answers" if data == pipes.STANDARD else Path(data).name.partition(".")[0] or "answers"
     page = output or f"{name}-report.html"
     tell = partial(_tell_notes, output=page, as_json=as_json)
-    found = analysed(file, columns=_chosen(columns, file), cuts=cuts, tell=tell, **asked)
+    found = analysed(file, columns=chosen(columns, file), cuts=cuts, tell=tell, **asked)
     if not as_json:  # before the page, which may find no room
         pipes.tell(found.findings(), None, as_json=False, output=page)
     where = _write_page(found, page, must=output is not None)
@@ -208,7 +185,7 @@ def analyse(
 @click.option("--network", "name", default=None, help=f"Ask respondents of a network instead: {_NETWORKS}.")
 @click.option("--n", default=100_000, show_default=True, type=click.IntRange(min=1), help="How many respondents.")
 @click.option(
-    "--epsilon", default=2.0, show_default=True, type=options.Level(), help="Strict privacy level of every respondent."
+    "--epsilon", default=2.0, show_default=True, type=program.Level(), help="Strict privacy level of every respondent."
 )
 @click.option(
     "--mechanism",
@@ -232,7 +209,7 @@ def analyse(
     "matplotlib is]",
 )
 @click.option("--no-report", is_flag=True, help="Write no page.")
-@options.as_json
+@program.as_json
 def demo(report: str | None, no_report: bool, as_json: bool, **asked: Any) -> None:
     """A sensitive question, from what leaves a phone to the tests of all pairs, beside the true answers."""
     from ldpstats.analysis import demonstrate
@@ -283,12 +260,13 @@ def _tell_notes(notes: Iterable[str], output: str, *, as_json: bool) -> None:
         pipes.note(words)
 
 
-def _chosen(columns: tuple[str, ...], file: AnswerFile) -> list[str]:
-    return [name for text in columns for name in options.names_in(text, file.names)]
+def chosen(columns: Names, file: AnswerFile) -> list[str]:
+    """Return the names in --columns; names may hold commas themselves."""
+    return [name for text in columns for name in program.names_in(text, file.names)]
 
 
-def _cuts(texts: tuple[str, ...]) -> dict[str, Cut]:
+def _cuts(texts: Names) -> dict[str, Cut]:
     """Parse the --cut options: how to put numbers into classes, by column."""
     from ldpstats.answers.preparation import Cut
 
-    return {name: Cut.read(classes) for name, classes in options.cuts_as_texts(texts).items()}
+    return {name: Cut.read(classes) for name, classes in program.cuts_as_texts(texts).items()}

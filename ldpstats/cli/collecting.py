@@ -6,10 +6,9 @@ from typing import Any
 
 import click
 
-from ldpstats.cli import options, pipes
-from ldpstats.cli.expected import REPORTS, expected, saved_domain, saved_protocol, saved_tables
-from ldpstats.cli.options import FILE, MechanismName, examples
-from ldpstats.cli.program import wrong_usage
+from ldpstats.cli import pipes, program
+from ldpstats.cli.contents import REPORTS, expected, saved_domain, saved_protocol, saved_tables
+from ldpstats.cli.program import FILE, MechanismName, examples, wrong_usage
 from ldpstats.errors import LdpstatsError
 
 KINDS = ("sampled groups", "whole view", "product domain", "per attribute", "hadamard coefficients", "rrba")
@@ -25,7 +24,7 @@ KINDS = ("sampled groups", "whole view", "product domain", "per attribute", "had
     ),
 )
 @click.argument("domain", type=FILE)
-@options.epsilon
+@program.epsilon
 @click.option("--k", default=None, type=click.IntRange(min=1), help="How many attributes are asked for together.")
 @click.option("--groups", multiple=True, help="Attributes asked for together, as sex,age; again for more groups.")
 @click.option("--mechanism", default=None, type=MechanismName(auto=True), help="As `ldpstats mechanisms` names them.")
@@ -37,8 +36,8 @@ KINDS = ("sampled groups", "whole view", "product domain", "per attribute", "had
     help="What becomes of missing and unknown answers: an error, or a random category.",
 )
 @click.option("--kind", default=KINDS[0], show_default=True, type=click.Choice(KINDS), help="Who is asked what.")
-@options.output("The protocol file")
-@options.as_json
+@program.output("The protocol file")
+@program.as_json
 def protocol(domain: str, kind: str, output: str, as_json: bool, groups: tuple[str, ...], **asked: Any) -> None:
     """Say who is asked what, and how the answers are randomized: all that respondents' devices need."""
     from ldpstats.protocols.kinds import PROTOCOLS
@@ -46,7 +45,7 @@ def protocol(domain: str, kind: str, output: str, as_json: bool, groups: tuple[s
     known = saved_domain(domain)
     given = {name: value for name, value in asked.items() if value is not None}
     if groups:
-        given["groups"] = [options.names_in(group.replace(" × ", ","), known.names) for group in groups]
+        given["groups"] = [program.names_in(group.replace(" × ", ","), known.names) for group in groups]
     with wrong_usage():
         try:
             made: Any = PROTOCOLS[kind](known, **given)  # type: ignore[call-arg]  # every kind takes a domain
@@ -65,8 +64,8 @@ def protocol(domain: str, kind: str, output: str, as_json: bool, groups: tuple[s
     ),
 )
 @click.argument("tables", nargs=-1, required=True, type=FILE)
-@options.output("All tables, added up")
-@options.as_json
+@program.output("All tables, added up")
+@program.as_json
 def merge(tables: tuple[str, ...], output: str, as_json: bool) -> None:
     """Add up the tables of different respondents, to the last count; nobody is counted twice.
 
@@ -115,8 +114,8 @@ def merge(tables: tuple[str, ...], output: str, as_json: bool) -> None:
 @click.option(
     "--scheduler", default=None, metavar="ADDRESS", help="Count on the workers of this Dask scheduler, tcp://HOST:PORT."
 )
-@options.output("The tables")
-@options.as_json
+@program.output("The tables")
+@program.as_json
 def tables(reports: tuple[str, ...], protocol: str, output: str, as_json: bool, **asked: Any) -> None:
     """Count reports, each of them checked: what the protocol cannot have produced is refused, naming it.
 

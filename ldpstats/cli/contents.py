@@ -1,4 +1,4 @@
-"""Contents: what a file holds, in words and as plain values, and what is wrong with it."""
+"""Contents of files: what `show` says of them, and a command that gets a file of another kind than it takes."""
 
 from __future__ import annotations
 
@@ -8,14 +8,19 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ldpstats.cli import pipes
 from ldpstats.errors import LdpstatsError
+
+if TYPE_CHECKING:
+    from ldpstats.answers.domain import Domain
+    from ldpstats.protocols import LocalProtocol
+    from ldpstats.tables import TableSet
 
 _HEAD, _TAIL = 1 << 14, 1 << 20
 _PARQUET, _OURS = b"PAR1", b"ldpstats"
@@ -81,7 +86,7 @@ def _of_reports(name: str, path: Path, head: bytes) -> Contents:
     try:
         found = describe_reports(path)
     except LdpstatsError as error:
-        if head.startswith(_PARQUET) and is_of_another_program(path):
+        if head.startswith(_PARQUET) and _is_of_another_program(path):
             advice = "`ldpstats domain` and `ldpstats analyse` read answers in Parquet."
             raise LdpstatsError(
                 f"{pipes.named(name)}, which is no file of ldpstats", "one that it wrote", advice
@@ -90,7 +95,7 @@ def _of_reports(name: str, path: Path, head: bytes) -> Contents:
     return Contents(str(found), {"kind": "reports", "file": name, "content": found.to_dict(), "defects": []})
 
 
-def is_of_another_program(path: Path) -> bool:
+def _is_of_another_program(path: Path) -> bool:
     """Say whether a file is whole Parquet whose footer has no mark of ldpstats."""
     with path.open("rb") as file:
         file.seek(-min(path.stat().st_size, _TAIL), os.SEEK_END)
@@ -109,8 +114,7 @@ def _beside_objects(name: str, text: str) -> Contents | None:
     """Describe a page, quarantine or checkpoint; None for any other text."""
     from ldpstats.io.counted_files import KIND, VERSION
     from ldpstats.io.quarantines import HEADER
-    from ldpstats.saving.envelope import kind_of, opened
-    from ldpstats.saving.files import kind_of_page
+    from ldpstats.saving.files import kind_of, kind_of_page, opened
 
     page = kind_of_page(text)
     if page is not None:
@@ -131,9 +135,7 @@ def _beside_objects(name: str, text: str) -> Contents | None:
 
 def _of_saved(name: str, text: str) -> Contents:
     """Describe a saved object; of one with private answers or keys, only its kind."""
-    from ldpstats.loading import loaded
-    from ldpstats.saving.envelope import kind_of
-    from ldpstats.saving.files import SECRET
+    from ldpstats.saving.files import SECRET, kind_of, loaded
     from ldpstats.tables import Table, TableSet
 
     kind = kind_of(text)
@@ -173,3 +175,131 @@ def _foreign(name: str, text: str, error: LdpstatsError) -> LdpstatsError:
 def _damaged(name: str, kind: str, error: LdpstatsError) -> Contents:
     words = f"What should be a {kind} cannot be read: {error}"
     return Contents(words, {"kind": kind, "file": name, "defects": [str(error)]}, (str(error),))
+
+
+_HEAD = 1 << 14
+
+
+@dataclass(frozen=True, slots=True)
+class FileKind:
+    """A kind of file on the way from answers to a report, with the phrases of error messages about it."""
+
+    came: str  # what messages call it
+    read: str  # which command reads it
+    allowed: str = ""  # how a command that reads it names what it wants
+    made: str = ""  # which command makes it
+
+
+ANSWERS = FileKind(
+    "what looks like raw answers, which nothing has randomized",
+    "`ldpstats analyse DATA --epsilon E` does all steps with raw answers, as a simulation.",
+    "answers, a row per respondent, as CSV or Parquet",
+)
+DOMAIN = FileKind(
+    "a domain",
+    "A domain goes to `ldpstats protocol` and `ldpstats plan --domain`.",
+    "a domain",
+    "`ldpstats domain DATA -o DOMAIN` makes one of answers.",
+)
+PROTOCOL = FileKind(
+    "a protocol",
+    "A protocol goes to `ldpstats privatize DATA --protocol PROTOCOL`.",
+    "a protocol whose respondents randomize their answers",
+    "`ldpstats protocol DOMAIN --epsilon E -o PROTOCOL` makes one of a domain.",
+)
+REPORTS = FileKind(
+    "reports of respondents",
+    "Reports go to `ldpstats tables REPORTS --protocol PROTOCOL`.",
+    "reports: what `ldpstats privatize` wrote, as Parquet or CSV, or messages of clients, one in each line",
+    "`ldpstats privatize DATA --protocol PROTOCOL -o REPORTS` makes them of raw answers, as respondents' devices do.",
+)
+TABLES = FileKind(
+    "tables",
+    "Tables go to `ldpstats test`, `effects`, `network`, `report` and `merge`.",
+    "tables",
+    "`ldpstats tables REPORTS --protocol PROTOCOL -o TABLES` makes them of reports.",
+)
+_SHOWN = "`ldpstats show` says what it holds."
+_BY_KIND = {
+    "domain": DOMAIN,
+    "Domain": DOMAIN,
+    "protocol": PROTOCOL,
+    "table set": TABLES,
+    "answer": REPORTS,
+    "BIF": FileKind("a network in the format BIF", _SHOWN),
+    "page": FileKind("a page for a browser", ""),
+}
+
+
+@contextmanager
+def expected(kind: FileKind, *names: str) -> Iterator[None]:
+    """If reading fails within the context, say in the error which other kind of file one of `names` is."""
+    try:
+        yield
+    except LdpstatsError as error:
+        found = {name: _kind_of(name) for name in names if name != pipes.STANDARD}
+        for name, other in found.items():
+            if other is not None and other != kind:
+                advice = " ".join(filter(None, (kind.made, other.read)))
+                raise LdpstatsError(f"{pipes.named(name)}, which holds {other.came}", kind.allowed, advice) from error
+        raise
+
+
+def saved_domain(name: str) -> Domain:
+    """Load a domain; any other object is refused."""
+    from ldpstats.answers.domain import Domain
+
+    found: Domain = _saved(name, DOMAIN, lambda one: isinstance(one, Domain))
+    return found
+
+
+def saved_protocol(name: str) -> LocalProtocol:
+    """Load a protocol whose respondents randomize their answers themselves; all else is refused."""
+    from ldpstats.protocols import LocalProtocol
+    from ldpstats.protocols.contract import missing
+
+    found: LocalProtocol = _saved(name, PROTOCOL, lambda one: not missing(one, LocalProtocol))
+    return found
+
+
+def saved_tables(name: str) -> TableSet:
+    """Load a set of tables; any other object is refused."""
+    from ldpstats.tables import TableSet
+
+    found: TableSet = _saved(name, TABLES, lambda one: isinstance(one, TableSet))
+    return found
+
+
+def _saved(name: str, kind: FileKind, fits: Callable[[object], bool]) -> Any:
+    """Load an object; one that does not fit is refused in the words of `kind`."""
+    with expected(kind, name):
+        found = pipes.saved_object(name)
+        if not fits(found):
+            came = f"{pipes.named(name)}, which holds a {type(found).__name__}"
+            raise LdpstatsError(came, kind.allowed, kind.made)
+    return found
+
+
+def _kind_of(name: str) -> FileKind | None:
+    """Say what kind of file this is; None if that cannot be told."""
+    try:
+        with Path(name).open("rb") as file:
+            head = file.read(_HEAD)
+        if holds_reports(head):  # perhaps more than memory holds
+            return ANSWERS if head.startswith(_PARQUET) and _is_of_another_program(Path(name)) else REPORTS
+        kind = contents_of(name).plain["kind"]
+    except LdpstatsError:
+        return ANSWERS if _holds_answers(head) else None
+    except (OSError, ValueError):
+        return None
+    return _BY_KIND.get(kind, FileKind(f"a saved {kind}", _SHOWN))
+
+
+def _holds_answers(head: bytes) -> bool:
+    """Say whether the whole lines of a file's beginning can be read as answers."""
+    from ldpstats.answers import read_answers
+
+    try:
+        return len(read_answers(head[: head.rfind(b"\n") + 1], "")) > 0
+    except LdpstatsError:
+        return False

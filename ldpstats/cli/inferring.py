@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ldpstats.cli import options, pipes
-from ldpstats.cli.expected import saved_tables
-from ldpstats.cli.options import FILE, examples
-from ldpstats.cli.program import wrong_usage
+from ldpstats.cli import pipes, program
+from ldpstats.cli.contents import saved_tables
+from ldpstats.cli.program import FILE, Names, examples, wrong_usage
 from ldpstats.errors import LdpstatsError, one_line
 
 if TYPE_CHECKING:
@@ -36,15 +35,9 @@ _ADJUST, _ALPHA = "holm", 0.05
 @click.option("--method", default="auto", show_default=True, type=click.Choice(_METHODS), help="The test statistic.")
 @click.option("--adjust", default=None, help=f"Of all pairs: a method of multipletests, or none.  [default: {_ADJUST}]")
 @click.option("--alpha", default=None, type=float, help=f"Of all pairs: the level of verdicts.  [default: {_ALPHA}]")
-@options.as_json
+@program.as_json
 def test(
-    tables: str,
-    attributes: tuple[str, ...],
-    given: tuple[str, ...],
-    method: Any,
-    adjust: str | None,
-    alpha: float | None,
-    as_json: bool,
+    tables: str, attributes: Names, given: Names, method: Any, adjust: str | None, alpha: float | None, as_json: bool
 ) -> None:
     """Test whether attributes are independent: all pairs, those that are named, or those given others.
 
@@ -103,8 +96,8 @@ def _table_of(tables: TableSet, attributes: tuple[str, ...]) -> Table:
     "--rows", default=None, help="For an odds ratio: the categories of the first attribute to compare, as F,M."
 )
 @click.option("--columns", default=None, help="And those of the second: the first of the two against the other one.")
-@options.as_json
-def effects(tables: str, attributes: tuple[str, ...], rows: str | None, columns: str | None, as_json: bool) -> None:
+@program.as_json
+def effects(tables: str, attributes: Names, rows: str | None, columns: str | None, as_json: bool) -> None:
     """How strongly attributes depend on each other: Cramér's V and mutual information, with 95 % intervals.
 
     Those of two attributes, or of all pairs. Of two attributes the odds ratio, too, where it is said which categories
@@ -152,9 +145,11 @@ def _two(categories: tuple[Category, ...], text: str) -> Any:
 
 def _effects_of_pairs(rows: list[tuple[tuple[str, ...], dict[str, Effect]]], tables: TableSet) -> Any:
     """Return the effects of all pairs, the strongest first, as a summary."""
+    import numpy as np
+
     from ldpstats.presentation import summary_of_figures
 
-    strongest = sorted(rows, key=lambda row: _strength(row[1]["cramers_v"]))
+    strongest = sorted(rows, key=lambda row: -np.nan_to_num(row[1]["cramers_v"].estimate))
     lines = [[" × ".join(names), *map(_figure, own.values())] for names, own in strongest]
     sentences = [
         "With 95 % intervals, each by itself; both are corrected for noise, and mutual information is in nats.",
@@ -164,10 +159,6 @@ def _effects_of_pairs(rows: list[tuple[tuple[str, ...], dict[str, Effect]]], tab
     return summary_of_figures(
         f"Effects of {len(rows):,} pairs of attributes", ["pair", "Cramér's V", "mutual information"], lines, sentences
     )
-
-
-def _strength(effect: Effect) -> float:
-    return -effect.estimate if effect.estimate == effect.estimate else 0.0
 
 
 def _figure(effect: Effect) -> str:
@@ -186,18 +177,15 @@ def _figure(effect: Effect) -> str:
 )
 @click.argument("tables", type=FILE)
 @click.option("--method", default="auto", show_default=True, type=click.Choice(_NETWORKS), help="How edges are found.")
-@options.output("The network: as .json with everything that was learned, else in the interchange format BIF")
-@options.as_json
+@program.output("The network: as .json with everything that was learned, else in the interchange format BIF")
+@program.as_json
 def network(tables: str, method: str, output: str, as_json: bool) -> None:
     """Learn a Bayesian network."""
     from ldpstats.networks import learn_network
 
     pipes.refuse_unwritable(output, "LearnedNetwork" if output.endswith(".json") else "Bayesian network")
     learned = learn_network(saved_tables(tables), method)
-    if output.endswith(".json"):
-        pipes.write_to(output, learned.to_json())
-    else:
-        pipes.write_to(output, learned.network.as_bif())
+    pipes.write_to(output, learned.to_json() if output.endswith(".json") else learned.network.as_bif())
     pipes.tell(learned.summary(), learned.to_dict(), as_json=as_json, output=output)
 
 
@@ -209,28 +197,23 @@ def network(tables: str, method: str, output: str, as_json: bool) -> None:
     ),
 )
 @click.argument("tables", type=FILE)
-@options.output("The HTML page")
+@program.output("The HTML page")
 @click.option("--title", default=None, help="What stands above it.")
 @click.option("--network", is_flag=True, help="Learn a Bayesian network, too.")
 @click.option(
     "--truth", default=None, type=FILE, help="Of simulated reports: what the respondents would have answered."
 )
-@options.as_json
+@program.as_json
 def report(tables: str, output: str, title: str | None, network: bool, truth: str | None, as_json: bool) -> None:
     """Write all that tables tell as one HTML page to send or print."""
+    from ldpstats.answers import coded_answers
+    from ldpstats.cli.answering import read
     from ldpstats.report import report_page
 
     pipes.refuse_two_inputs(tables, truth or "")
     pipes.refuse_unwritable(output, "report")
     found = saved_tables(tables)
-    people = None if truth is None else _true_answers(truth, found)
+    people = None if truth is None else coded_answers(read(truth), found.domain)
     pipes.write_to(output, report_page(found, title, people, network=network))
     plain = {"report": output, "tables": len(found), "n": found.n}
     pipes.tell(f"Report: {pipes.written_as(output)}{pipes.without_pictures()}", plain, as_json=as_json, output=output)
-
-
-def _true_answers(name: str, tables: TableSet) -> Any:
-    from ldpstats.answers import coded_answers
-    from ldpstats.cli.answering import read
-
-    return coded_answers(read(name), tables.domain)

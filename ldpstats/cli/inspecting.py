@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.exceptions import Exit
 
-from ldpstats.cli import options, pipes
-from ldpstats.cli.expected import saved_domain, saved_protocol
-from ldpstats.cli.options import FILE, MechanismName, examples
-from ldpstats.cli.program import DEFECT, wrong_usage
+from ldpstats.cli import pipes, program
+from ldpstats.cli.contents import saved_domain, saved_protocol
+from ldpstats.cli.program import DEFECT, FILE, MechanismName, examples, wrong_usage
 from ldpstats.errors import LdpstatsError
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     epilog=examples("ldpstats mechanisms --k 4 --epsilon 2", "ldpstats mechanisms --json"),
 )
 @click.option("--k", default=16, show_default=True, type=click.IntRange(min=2), help="How many values.")
-@click.option("--epsilon", default=1.0, show_default=True, type=options.Level(), help="The privacy level asked for.")
-@options.as_json
+@click.option("--epsilon", default=1.0, show_default=True, type=program.Level(), help="The privacy level asked for.")
+@program.as_json
 def mechanisms(k: int, epsilon: float, as_json: bool) -> None:
     """List the mechanisms with their exact privacy, cost and variance."""
     from ldpstats.mechanisms import mechanisms as all_mechanisms
@@ -77,7 +77,7 @@ def _columns(frame: pd.DataFrame) -> str:
     "--epsilon",
     default=1.0,
     show_default=True,
-    type=options.Level(),
+    type=program.Level(),
     help="The privacy level asked for; of a walk, the highest.",
 )
 @click.option(
@@ -88,8 +88,8 @@ def _columns(frame: pd.DataFrame) -> str:
 )
 @click.option("--n", default=100_000, show_default=True, help="How many reports to draw, in each setting.")
 @click.option("--confidence", default=0.99, show_default=True, help="Of all that reports show, together.")
-@options.seed("Simulate; else the reports are secure ones.")
-@options.as_json
+@program.seed("Simulate; else the reports are secure ones.")
+@program.as_json
 def audit(name: str | None, every: bool, as_json: bool, settings: int | None, **asked: Any) -> None:
     """What a mechanism, or those of a protocol file, claim to spend, what they spend exactly, and what reports show.
 
@@ -97,7 +97,8 @@ def audit(name: str | None, every: bool, as_json: bool, settings: int | None, **
     """
     if every == (name is not None):
         raise click.UsageError("Give a name, the file of a protocol, or --all: one of the three.")
-    of_file = None if name is None or _is_mechanism(name) else _mechanisms_of(name)
+    is_file = name is not None and (name == pipes.STANDARD or Path(name).exists() or name.endswith(".json"))
+    of_file = _mechanisms_of(name or "") if is_file else None
     with wrong_usage():
         found = _audited(name, of_file, settings, **asked)
     plain = [one.to_dict() for one in found]
@@ -106,13 +107,6 @@ def audit(name: str | None, every: bool, as_json: bool, settings: int | None, **
     pipes.tell(words, plain if walked else plain[0], as_json=as_json)
     if any(one.failures for one in found):
         raise Exit(DEFECT)
-
-
-def _is_mechanism(name: str) -> bool:
-    """Say whether a name is meant as that of a mechanism, not of a file."""
-    from pathlib import Path
-
-    return name != pipes.STANDARD and not Path(name).exists() and not name.endswith(".json")
 
 
 def _mechanisms_of(name: str) -> list[Mechanism]:
@@ -152,7 +146,7 @@ def _audited(
 
 @click.command(epilog=examples("ldpstats show tables.json", "ldpstats show - --json < protocol.json"))
 @click.argument("file", type=FILE)
-@options.as_json
+@program.as_json
 def show(file: str, as_json: bool) -> None:
     """Say what a file holds, and what that says.
 
@@ -200,7 +194,7 @@ def show(file: str, as_json: bool) -> None:
     "--power", default=None, type=float, help="The power wanted.  [default: 0.8 unless n and epsilon are given]"
 )
 @click.option("--alpha", default=0.05, show_default=True, help="The level; for pairs, of all together (Holm).")
-@click.option("--epsilon", default=None, type=options.Level(), help="Strict privacy level of every respondent.")
+@click.option("--epsilon", default=None, type=program.Level(), help="Strict privacy level of every respondent.")
 @click.option("--n", default=None, type=click.IntRange(min=1), help="How many respondents.")
 @click.option(
     "--mechanism",
@@ -208,7 +202,7 @@ def show(file: str, as_json: bool) -> None:
     type=MechanismName(),
     help="A name from `ldpstats mechanisms`; again for more.  [default: all]",
 )
-@options.as_json
+@program.as_json
 def plan(shape: str | None, domain: str | None, mechanism: tuple[str, ...], as_json: bool, **asked: Any) -> None:
     """How many respondents, which level or what power: give two of the three."""
     from ldpstats.inference import plan as planned

@@ -31,24 +31,17 @@ def bytes_stream(stream: TextIO | None) -> BinaryIO:
     return found
 
 
-def bytes_of_input(most: int) -> bytes:
-    """Read standard input, up to `most` bytes."""
-    from ldpstats.limits import enough_memory
+def bytes_of(name: str, most: int) -> bytes:
+    """Read a file or standard input, up to `most` bytes."""
+    from ldpstats.limits import bytes_of_file, enough_memory
 
+    if name != STANDARD:
+        return bytes_of_file(name, most)
     with enough_memory("standard input"):
         given = bytes_stream(sys.stdin).read(most + 1)
     if len(given) > most:
         raise LdpstatsError("standard input of too many bytes", f"up to {most:,}")
     return given
-
-
-def bytes_of(name: str, most: int) -> bytes:
-    """Read a file or standard input, up to `most` bytes."""
-    if name == STANDARD:
-        return bytes_of_input(most)
-    from ldpstats.limits import bytes_of_file
-
-    return bytes_of_file(name, most)
 
 
 def named(name: str) -> str:
@@ -59,12 +52,12 @@ def named(name: str) -> str:
 def saved_object(name: str) -> Any:
     """Load a saved object from a file or standard input."""
     from ldpstats.limits import LARGEST_FILE
-    from ldpstats.loading import load, loaded
+    from ldpstats.saving.files import load, loaded
 
     if name != STANDARD:
         return load(name)
     try:
-        return loaded(bytes_of_input(LARGEST_FILE).decode("utf-8-sig"))
+        return loaded(bytes_of(name, LARGEST_FILE).decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise LdpstatsError("standard input that is no text in UTF-8", "a saved object") from error
     except LdpstatsError as error:
@@ -93,7 +86,7 @@ def refuse_unwritable(name: str | None, kind: str | None) -> None:
 
 def tell(words: object, plain: Any, *, as_json: bool, output: str = "") -> None:
     """Print the result, as words or JSON, on standard output; on standard error where `output` is standard output."""
-    from ldpstats.presentation.text import visible
+    from ldpstats.presentation.formats import visible
 
     # names of files and columns are among the words: none of them steers the terminal
     text = as_text(plain) if as_json else "\n".join(map(visible, str(words).split("\n")))
@@ -102,7 +95,7 @@ def tell(words: object, plain: Any, *, as_json: bool, output: str = "") -> None:
 
 def note(words: str) -> None:
     """Print a note on standard error."""
-    from ldpstats.presentation.text import visible
+    from ldpstats.presentation.formats import visible
 
     click.echo(f"Note: {visible(words)}", err=True)
 

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
-from ldpstats.cli import options, pipes
-from ldpstats.cli.expected import ANSWERS, expected
-from ldpstats.cli.options import FILE, examples
+from ldpstats.cli import pipes, program
+from ldpstats.cli.answering import chosen, read
+from ldpstats.cli.contents import ANSWERS, expected
+from ldpstats.cli.program import FILE, Names, examples
 from ldpstats.errors import LdpstatsError
 
 if TYPE_CHECKING:
@@ -38,19 +39,19 @@ def _complete(_: click.Context, __: click.Parameter, incomplete: str) -> list[Co
 @click.option(
     "--data", default=None, type=FILE, help="A file of answers, CSV or Parquet, that takes the place of its data."
 )
-@options.questions
-@options.missing
+@program.questions
+@program.missing
 @click.option(
     "--epsilon",
     default=None,
-    type=options.Level(),
+    type=program.Level(),
     help="Strict privacy level of every respondent.  [default: its own]",
 )
 @click.option("--quick", is_flag=True, help="Simulate less: enough to see what it shows, not for its figures.")
 @click.option(
     "-o", "--output", default=None, type=FILE, help="A page (.html) or notebook (.ipynb); - is standard output."
 )
-@options.as_json
+@program.as_json
 def vignettes(
     action: str, name: str | None, data: str | None, output: str | None, as_json: bool, quick: bool, **given: Any
 ) -> None:
@@ -114,9 +115,9 @@ def _own_data(
     data: str | None,
     folder: Path,
     *,
-    columns: tuple[str, ...],
-    cut: tuple[str, ...],
-    missing: tuple[str, ...],
+    columns: Names,
+    cut: Names,
+    missing: Names,
     epsilon: float | None,
 ) -> OwnData:
     """Link the user's answers into the folder where the vignette runs, and check that they fit it."""
@@ -125,7 +126,7 @@ def _own_data(
     from ldpstats.vignettes import OwnData
 
     if epsilon is not None:
-        options.check_level(epsilon)
+        program.check_level(epsilon)
     if data is None:
         if columns or cut or missing:
             raise click.UsageError("--columns, --cut and --missing are about a file: name it by --data.")
@@ -137,26 +138,17 @@ def _own_data(
         path.symlink_to(Path(data).absolute())
     else:
         path.write_bytes(given)
-    cuts = options.cuts_as_texts(cut)
+    cuts = program.cuts_as_texts(cut)
     with expected(ANSWERS, data):
-        people = categorical_answers(path, _named(columns, path, missing), cuts, missing)
-    chosen, notes = [*people.columns], people.attrs["notes"]
+        wanted = chosen(columns, read(str(path), missing)) if columns else []
+        people = categorical_answers(path, wanted, cuts, missing)
+    taken, notes = [*people.columns], people.attrs["notes"]
     for words in notes:
         pipes.note(words)
     least, most = vignette.columns
-    if not least <= len(chosen) <= most:
-        wanted = f"{least}" if least == most else f"{least} to {most}"
+    if not least <= len(taken) <= most:
+        allowed = f"{least}" if least == most else f"{least} to {most}"
         raise LdpstatsError(
-            f"{len(chosen)} columns that are questions: {', '.join(chosen)}", f"{wanted}", "--columns chooses them."
+            f"{len(taken)} columns that are questions: {', '.join(taken)}", allowed, "--columns chooses them."
         )
-    return OwnData(path.name, chosen, epsilon, cuts, missing, notes)
-
-
-def _named(columns: tuple[str, ...], path: Path, missing: tuple[str, ...]) -> list[str]:
-    """Return the names in --columns; names may hold commas themselves."""
-    if not columns:
-        return []
-    from ldpstats.answers import MISSING, read_answers
-
-    known = read_answers(path.read_bytes(), path.name, missing or MISSING).names
-    return [name for text in columns for name in options.names_in(text, known)]
+    return OwnData(path.name, taken, epsilon, cuts, missing, notes)

@@ -33,9 +33,9 @@ from ldpstats.protocols.contract import missing
 from ldpstats.protocols.counting import Layout
 from ldpstats.protocols.groups import label
 from ldpstats.protocols.row_frames import rows_of_frame
-from ldpstats.saving.envelope import sealed
+from ldpstats.saving.files import sealed
 from ldpstats.tables import TableSet
-from ldpstats.tables.parts import Parts
+from ldpstats.tables.respondents import Parts
 
 Make: TypeAlias = Callable[[Domain, float], LocalProtocol]
 """A protocol, given its domain and the level of a respondent."""

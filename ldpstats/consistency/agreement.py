@@ -14,7 +14,7 @@ from ldpstats.consistency.least_violation import deviation, minimized
 from ldpstats.consistency.marginals import Attributes, Marginal, stacked
 from ldpstats.errors import LdpstatsError
 from ldpstats.numbers.arrays import FloatArray
-from ldpstats.tables.stacked import Cluster, Contribution, Stacked, shares, sum_at
+from ldpstats.tables.shared import Cluster, Contribution, Stacked, shares, sum_at
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -22,7 +22,7 @@ from ldpstats.numbers.arrays import FloatArray, at_least, real_array
 from ldpstats.pictures.intervals import Intervals
 from ldpstats.presentation import Result, Summary, panel_of_facts, panel_of_figures
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.saving.hints import Amount, Count, Share
+from ldpstats.saving.registered import Amount, Count, Share
 from ldpstats.tables import Consistent, Table, TableSet, checked_table_set
 from ldpstats.tables.shared import as_reported
 

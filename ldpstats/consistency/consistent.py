@@ -20,9 +20,9 @@ from ldpstats.estimation.blocks import Block
 from ldpstats.estimation.estimate import among_proportions
 from ldpstats.estimation.simplex import nearest_proper
 from ldpstats.numbers.arrays import FloatArray, IntArray, unweighted
-from ldpstats.saving.hints import Count
+from ldpstats.saving.registered import Count
 from ldpstats.tables import Consistent, Figures, TableSet, checked_table_set
-from ldpstats.tables.parts import Parts
+from ldpstats.tables.respondents import Parts
 
 _WORDS = (
     "Made consistent with the other tables of its set ({}): proper proportions, which are biased near zero. Standard "

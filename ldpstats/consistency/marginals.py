@@ -13,10 +13,9 @@ from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.limits import LARGEST_JOINT, refuse_too_many_cells
 from ldpstats.noise import NoiseModel
 from ldpstats.numbers.arrays import FloatArray, IntArray, places_onto
-from ldpstats.saving.hints import Count
+from ldpstats.saving.registered import Count
 from ldpstats.tables import Consistent, Reconstructed, Table, checked_table
-from ldpstats.tables.shared import as_reported
-from ldpstats.tables.stacked import Stacked
+from ldpstats.tables.shared import Stacked, as_reported
 
 Attributes = tuple[str, ...]
 _LEAST = 1e-12

@@ -18,7 +18,7 @@ from ldpstats.errors import LdpstatsError
 from ldpstats.noise import solve_or_shortest
 from ldpstats.numbers.arrays import FloatArray
 from ldpstats.presentation import progress
-from ldpstats.tables.stacked import Contribution, Stacked
+from ldpstats.tables.shared import Contribution, Stacked
 
 MOST_CELLS = 2**20
 """So many cells may the tables of all cliques have: every step of a fit goes through them."""

@@ -26,7 +26,7 @@ from ldpstats.tables import (
     pooled_blocks,
     pooled_measured,
 )
-from ldpstats.tables.parts import Parts
+from ldpstats.tables.respondents import Parts
 from ldpstats.tables.shared import reports_once
 
 _POOLED = "The reports identify every cell: the pooled view of the set shows them without an assumption."

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,9 +12,8 @@ from numpy.typing import NDArray
 from ldpstats.answers.domain import Domain
 from ldpstats.answers.questions import Question
 from ldpstats.errors import LdpstatsError
-from ldpstats.limits import refuse_too_many_cells
-from ldpstats.noise import Information, NoiseModel, Tally, noise_from_dict
-from ldpstats.numbers.arrays import FloatArray, IntArray, at_least, places_onto
+from ldpstats.noise import Information, NoiseModel, Tally
+from ldpstats.numbers.arrays import FloatArray, IntArray, places_onto
 from ldpstats.saving.files import Saveable
 
 
@@ -216,37 +214,6 @@ class Block(Saveable):
     def asked(self) -> Hashable:
         """What was asked and through which noise; the tallies of blocks that agree in it may be added."""
         return self.question, self.noise
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the block as plain values."""
-        return {
-            "attributes": list(self.question.attributes),
-            "shape": list(self.question.shape),
-            "classes": None if self.question.is_identity else list(self.question.classes),
-            "noise": self.noise.to_dict(),
-            "counts": self.tally.counts.tolist(),
-            "n": self.n,
-            "simulated": self.tally.simulated,
-            "answers": list(self.answers),
-        }
-
-    @classmethod
-    def from_dict(cls, plain: Mapping[str, Any]) -> Block:
-        """Read a block that `to_dict` wrote.
-
-        Parameters
-        ----------
-        plain : mapping
-            Plain values.
-        """
-        shape = tuple(at_least(side, 1, "the number of categories of an attribute") for side in plain["shape"])
-        refuse_too_many_cells(math.prod(shape), "a table")
-        classes = range(math.prod(shape)) if plain["classes"] is None else plain["classes"]
-        question = Question(tuple(plain["attributes"]), shape, tuple(classes))
-        tally = Tally(
-            noise_from_dict(plain["noise"]), plain["counts"], plain["n"], at_least(plain["simulated"], 0, "simulated")
-        )
-        return cls(question, tally, tuple(map(str, plain["answers"])))
 
 
 def _united(classes: IntArray, of_cell: IntArray, size: int) -> tuple[int, NDArray[np.int64], NDArray[np.int64]]:

@@ -15,7 +15,7 @@ from ldpstats.estimation.component_tests import ComponentTest, ConstrainedFit, s
 from ldpstats.estimation.estimate import pvalue_in_words
 from ldpstats.noise import Tally
 from ldpstats.presentation import Result, Summary, progress, summary_of_figures
-from ldpstats.saving.hints import Count
+from ldpstats.saving.registered import Count
 
 LEVEL = 0.001
 """How often, at most, reports that did come through their channel are called implausible."""

@@ -16,7 +16,7 @@ from ldpstats.estimation.blocks import Block
 from ldpstats.estimation.simplex import nearest_in_information
 from ldpstats.noise import NoiseModel
 from ldpstats.numbers.arrays import BoolArray, FloatArray, probability
-from ldpstats.saving.hints import Share
+from ldpstats.saving.registered import Share
 
 _EXPECTED = 10
 # so many drawn tallies as far out, of at most 4,999, are more than the level allows

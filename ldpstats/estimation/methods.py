@@ -34,7 +34,7 @@ from ldpstats.noise import Tally
 from ldpstats.numbers.arrays import FloatArray, at_least
 from ldpstats.presentation import Picture, Result, Summary
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.saving.hints import Count
+from ldpstats.saving.registered import Count
 
 
 @dataclass(frozen=True, slots=True, eq=False)

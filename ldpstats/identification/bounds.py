@@ -17,9 +17,9 @@ from ldpstats.estimation import ASSUMED, Measured, pvalue_in_words
 from ldpstats.estimation.estimate import notes_of, reports_in_sentences, shown_values
 from ldpstats.identification.cramers_v_limits import cramers_v_limits
 from ldpstats.identification.identified import Identified, radius
-from ldpstats.identification.pointwise import Pointwise
 from ldpstats.identification.possible_tables import (
     NearestTable,
+    Pointwise,
     PossibleTables,
     WholeTable,
     confidence_set,
@@ -31,7 +31,7 @@ from ldpstats.noise import simulation
 from ldpstats.numbers.arrays import FloatArray, significance
 from ldpstats.presentation import Picture, Result, Summary, plain_values, summary_of_figures
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.saving.hints import Count, Share
+from ldpstats.saving.registered import Count, Share
 
 LEVEL = 0.001
 """How often, at most, sums of one population that are measured several times are called contradictory."""

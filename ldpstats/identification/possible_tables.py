@@ -1,18 +1,102 @@
-"""Possible tables: extremes of sums and of quotients, by linear and second-order cone programming."""
+"""Possible tables: all that reports, or their means, allow; extremes over them, and over means that are plausible."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ldpstats.identification.conic import ConicSolution, Constraints
 from ldpstats.identification.identified import Identified, radius
 from ldpstats.numbers.arrays import BoolArray, FloatArray, IntArray
 from ldpstats.presentation import progress
+
+Cone = Literal["zero", "nonnegative", "second order"]
+
+# of what is minimized, and of the constraints, which are of the size of proportions
+_TOLERANCE = 1e-8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ConicSolution:
+    """The solution of a conic programme, with its dual certificate."""
+
+    point: FloatArray
+    multipliers: FloatArray  # per row of the constraints; zeros where the solver found none
+    bound: float  # lower bound of the objective by the multipliers; else -inf
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Constraints:
+    """The points v with M v + w = r for some w in a product of cones."""
+
+    matrix: Any  # sparse; M
+    right: FloatArray  # r
+    cones: tuple[tuple[Cone, int], ...]  # from the first row on, each with its number of rows
+
+    @classmethod
+    def of(cls, *parts: tuple[Cone, Any, FloatArray]) -> Constraints:
+        """Stack constraints; those without rows are left out."""
+        from scipy.sparse import csc_array, vstack
+
+        filled = [part for part in parts if part[2].size]
+        matrix = csc_array(vstack([rows for _, rows, _ in filled]))
+        return cls(matrix, np.concatenate([right for *_, right in filled]), tuple((c, r.size) for c, _, r in filled))
+
+    def widened(self, columns: int, *parts: tuple[Cone, Any, FloatArray]) -> Constraints:
+        """Append variables, and constraints on all variables."""
+        from scipy.sparse import csc_array, hstack, vstack
+
+        padded = hstack([self.matrix, csc_array((self.right.size, columns))])
+        more = Constraints.of(*parts)
+        matrix = csc_array(vstack([padded, more.matrix]))
+        return Constraints(matrix, np.concatenate([self.right, more.right]), self.cones + more.cones)
+
+    def minimized(self, costs: Iterable[FloatArray], curvature: FloatArray | None = None) -> Iterator[ConicSolution]:
+        """Minimize ½ Σ h v² + c·v for every c of the costs; without a curvature h, c·v."""
+        import clarabel
+        from scipy.sparse import csc_array, diags_array
+
+        kinds = {
+            "zero": clarabel.ZeroConeT,
+            "nonnegative": clarabel.NonnegativeConeT,
+            "second order": clarabel.SecondOrderConeT,
+        }
+        many = self.matrix.shape[1]
+        curved = csc_array((many, many)) if curvature is None else csc_array(diags_array(curvature))
+        solver = clarabel.DefaultSolver(
+            curved,
+            np.zeros(many),
+            self.matrix,
+            self.right,
+            [kinds[kind](rows) for kind, rows in self.cones],
+            _settings(),
+        )
+        for cost in progress(costs, "bounds", unit="programme"):
+            solver.update(q=cost)
+            found = solver.solve()
+            multipliers = np.asarray(found.z)
+            sound = bool(np.isfinite(multipliers).all()) and np.isfinite(found.obj_val_dual)
+            yield ConicSolution(
+                np.asarray(found.x),
+                multipliers if sound else np.zeros(self.right.size),
+                float(found.obj_val_dual) if sound else -np.inf,
+            )
+
+
+def _settings() -> Any:
+    """Settings of Clarabel by which constraints are set up once for many costs."""
+    import clarabel
+
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.presolve_enable = False
+    settings.direct_solve_method = "qdldl"
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = _TOLERANCE
+    return settings
+
 
 # below this share a cell counts as empty: far more than the solver misses
 _EMPTY = 1e-7
@@ -300,3 +384,66 @@ def _equations(tables: PossibleTables, normal: FloatArray) -> Any:
             hstack([tables.sums, csc_array(-tables.values[:, None]), spread]),
         ]
     )
+
+
+# how much wider than the distance to the nearest proper table a confidence set must be, for a solver to find its inside
+_WIDER, _ROOM = 1.05, 0.01
+# how near to the end of its range a value is at the end, in proportions
+_AT_THE_END = 1e-7
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pointwise:
+    """Confidence limits of single sums of cells, or quotients, by inversion of the conditional χ² test.
+
+    That a sum c·p has a value is the hypothesis that the identified contrasts are those of some proper table with it:
+    that they lie in a polytope. It is rejected if their estimate is farther away than the root of the quantile of χ²
+    with as many degrees of freedom as independent inequalities of the polytope hold with equality at its nearest point.
+    This conditional test has its level wherever the contrasts are, for normal estimates with known covariance (Cox &
+    Shi 2023, Theorem 1). A confidence set for everything at once needs the degrees of freedom of all contrasts.
+    """
+
+    identified: Identified
+    alpha: float
+    distance: float  # squared, of the nearest proper table
+    whole: WholeTable | None = None
+
+    def least(self, objectives: FloatArray, given: FloatArray | None = None) -> FloatArray:
+        """Least value of c·p, or of c·p / d·p with d `given`, that is not rejected, for every row c of the objectives.
+
+        Objectives are zeros and ones, or zeros and minus ones; d is zeros and ones. At the least value within the
+        radius of k degrees of freedom the distance is that radius. It is not rejected if at least k inequalities hold
+        with equality there. So k falls from the number of all contrasts to that number, until it is no longer larger.
+        The end of the range, 0 for a cell, is tested by itself.
+        """
+        normal = np.ones(objectives.shape[1]) if given is None else given
+        tried = np.full(len(objectives), self.identified.df)
+        found, held = self._within(self.identified.df).least_and_held(objectives, given)
+        for row in np.flatnonzero(found <= objectives.min(axis=1) + _AT_THE_END):
+            found[row] = objectives[row].min()
+            # where to go on if a value at the end, with only these cells, is rejected
+            ended = nearest_among(self.identified, objectives[row] == found[row] * normal, self.whole)
+            rejecting = self._rejecting(ended.distance)
+            held[row] = rejecting if rejecting >= max(ended.held, 1) else 0
+            tried[row] = held[row] + 1
+        while (falling := np.flatnonzero(np.maximum(held, self._fewest) < tried)).size:
+            tried[falling] = np.maximum(held[falling], self._fewest)
+            for degrees in np.unique(tried[falling]):
+                rows = falling[tried[falling] == degrees]
+                nearer, held[rows] = self._within(int(degrees)).least_and_held(objectives[rows], given)
+                found[rows] = np.where(held[rows] <= degrees, np.maximum(nearer, found[rows]), found[rows])
+        return found
+
+    @property
+    def _fewest(self) -> int:
+        """The fewest degrees of freedom within whose radius there are proper tables."""
+        return min(self._rejecting(_WIDER * self.distance + _ROOM) + 1, self.identified.df)
+
+    def _within(self, df: int) -> PossibleTables:
+        return confidence_set(self.identified, self.alpha, df, self.whole)
+
+    def _rejecting(self, distance: float) -> int:
+        """The most degrees of freedom with which this squared distance is too far; 0 if there are none."""
+        from scipy.special import chdtrc
+
+        return int(np.count_nonzero(chdtrc(np.arange(1, self.identified.df + 1), distance) < self.alpha))

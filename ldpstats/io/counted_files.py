@@ -30,10 +30,9 @@ from ldpstats.protocols.counting import Counting, SentRows
 from ldpstats.protocols.partitions import Partitioned, is_partitioned
 from ldpstats.protocols.repeated_rows import RepetitionSearch
 from ldpstats.protocols.wire import Reason
-from ldpstats.saving.envelope import UNREADABLE, opened, sealed
-from ldpstats.saving.files import read_file, write
+from ldpstats.saving.files import UNREADABLE, opened, read_file, sealed, write
 from ldpstats.tables import TableSet
-from ldpstats.tables.report_check import ReportCheck
+from ldpstats.tables.provenance import ReportCheck
 from ldpstats.workers import Cluster, on_cluster
 
 KIND, VERSION = "unfinished count", 1

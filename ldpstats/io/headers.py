@@ -19,8 +19,8 @@ from ldpstats.errors import LdpstatsError, ReportError, one_line, shortened
 from ldpstats.presentation import Result, Summary, plain_rows, plain_values, summary_of_figures
 from ldpstats.privacy import plain_level, rounded_up
 from ldpstats.protocols import LocalProtocol
-from ldpstats.saving.envelope import digest, read_json
-from ldpstats.saving.hints import Count
+from ldpstats.saving.files import digest, read_json
+from ldpstats.saving.registered import Count
 
 VERSION = 1
 _IDENTITY = re.compile(r"[0-9a-f]{32}")

@@ -20,7 +20,7 @@ from ldpstats.limits import LONGEST_LINE
 from ldpstats.protocols import LocalProtocol
 from ldpstats.protocols.counting import Layout, SentRows, bad_reports, by_row
 from ldpstats.protocols.wire import Reason, parsed_report
-from ldpstats.saving.envelope import UNREADABLE, read_json, shortened_reason
+from ldpstats.saving.files import UNREADABLE, read_json, shortened_reason
 
 _FORMAT, _VERSION = "ldpstats answer", 1
 _REQUIRED = frozenset(["format", "version", "protocol", "unit", "reports", "simulated"])

@@ -22,7 +22,7 @@ from ldpstats.numbers.arrays import IntArray
 from ldpstats.protocols import LocalProtocol
 from ldpstats.protocols.counting import Layout, SentRows, unknown_rows
 from ldpstats.protocols.wire import Reason, to_bytes
-from ldpstats.saving.envelope import UNREADABLE, digest
+from ldpstats.saving.files import UNREADABLE, digest
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -17,7 +17,7 @@ from ldpstats.io.headers import ReportFile
 from ldpstats.protocols import LocalProtocol
 from ldpstats.protocols.counting import Layout
 from ldpstats.protocols.row_frames import rows_of_frame
-from ldpstats.saving.envelope import UNREADABLE
+from ldpstats.saving.files import UNREADABLE
 
 COLUMNS = frozenset(["collection", "group", "number", "protocol", "report", "simulated"])
 _ROWS = 1 << 16

@@ -24,7 +24,7 @@ from ldpstats.io.headers import ReportFile
 from ldpstats.io.messages import MessageSource
 from ldpstats.io.row_files import COLUMNS, FrameSource, RowsSource
 from ldpstats.limits import enough_memory
-from ldpstats.saving.envelope import kind_of
+from ldpstats.saving.files import kind_of
 
 Reports: TypeAlias = str | Path | pd.DataFrame | Iterable[str | Path] | Iterable[pd.DataFrame]
 """Files, data frames, or several of one kind."""

@@ -16,7 +16,7 @@ from ldpstats.io.columns import Ragged
 from ldpstats.numbers.arrays import BoolArray, IntArray
 from ldpstats.presentation import Result, Summary, plain_values, summary_of_facts
 from ldpstats.protocols.counting import SentRow
-from ldpstats.saving.hints import Count
+from ldpstats.saving.registered import Count
 
 LONGEST_TOKEN = 200
 """The most bytes of a token: as many as clients send."""

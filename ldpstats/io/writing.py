@@ -29,7 +29,7 @@ from ldpstats.protocols import LocalProtocol
 from ldpstats.protocols.contract import missing
 from ldpstats.protocols.counting import Layout, by_row, decoded_reports
 from ldpstats.saving.files import replacing
-from ldpstats.tables.parts import new_identity
+from ldpstats.tables.respondents import new_identity
 
 Writer: TypeAlias = ParquetReports | CsvReports
 _WRITERS: dict[str, type[Writer]] = {".parquet": ParquetReports, ".csv": CsvReports, STANDARD: CsvReports}

@@ -15,8 +15,7 @@ from ldpstats.mechanisms.base import Reports
 from ldpstats.mechanisms.longitudinal import Longitudinal
 from ldpstats.numbers.arrays import as_array, integers_below
 from ldpstats.numbers.randomness import Draws, Rng, client_draws
-from ldpstats.saving.envelope import opened, sealed
-from ldpstats.saving.files import Saveable
+from ldpstats.saving.files import Saveable, opened, sealed
 
 _SAVED = ("memo", 2)
 _NAMES = {"mechanism", "simulated", "users", "keys", "answers"}

@@ -29,7 +29,7 @@ from ldpstats.numbers.grid import read_numerator
 from ldpstats.presentation import progress
 from ldpstats.privacy import plain_level
 from ldpstats.saving.codec import decoded, encoded
-from ldpstats.saving.envelope import differences
+from ldpstats.saving.files import differences
 from ldpstats.saving.registered import register
 
 REGISTRY: tuple[type[Mechanism], ...] = (

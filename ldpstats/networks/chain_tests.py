@@ -21,8 +21,8 @@ from ldpstats.networks.structure import Edge, EdgeConstraints, Structure
 from ldpstats.numbers.arrays import FloatArray
 from ldpstats.presentation import progress
 from ldpstats.tables import Table, TableSet, pooled_measured
-from ldpstats.tables.residuals import interactions
 from ldpstats.tables.shared import as_reported, overlapping
+from ldpstats.tables.unbiased_cells import interactions
 
 HALF = 0.5
 """Less than this share of the dependence that a chain implies is no chain."""

@@ -18,7 +18,7 @@ from ldpstats.numbers.arrays import FloatArray, IntArray, at_least, real_array, 
 from ldpstats.pictures.intervals import Intervals
 from ldpstats.presentation import Result, Summary, summary_of_figures
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.saving.hints import Count
+from ldpstats.saving.registered import Count
 from ldpstats.workers import each
 
 

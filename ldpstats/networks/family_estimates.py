@@ -23,8 +23,7 @@ from ldpstats.numbers.arrays import FloatArray, IntArray
 from ldpstats.presentation import progress
 from ldpstats.tables import Table, TableSet
 from ldpstats.tables.pooled import pooled_table, solving
-from ldpstats.tables.shared import overlapping
-from ldpstats.tables.stacked import Contribution, Stacked
+from ldpstats.tables.shared import Contribution, Stacked, overlapping
 
 _EMPTY = 1e-12
 _HALVINGS = 60

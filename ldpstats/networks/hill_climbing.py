@@ -28,7 +28,7 @@ from ldpstats.noise import shortest
 from ldpstats.numbers.arrays import FloatArray, places_onto
 from ldpstats.presentation import progress
 from ldpstats.tables import Table
-from ldpstats.tables.residuals import interactions
+from ldpstats.tables.unbiased_cells import interactions
 
 _ROUNDS = 200
 _RIGHT = 1e-10

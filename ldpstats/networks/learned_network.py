@@ -28,7 +28,7 @@ from ldpstats.numbers.randomness import Rng
 from ldpstats.pictures.graph import DrawnEdge, NetworkGraph
 from ldpstats.presentation import Result, Summary, plain_rows, plain_values, progress, summary_of_figures
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.saving.hints import Count
+from ldpstats.saving.registered import Count
 from ldpstats.tables import TableSet
 from ldpstats.tables.pooled import pooled_table
 

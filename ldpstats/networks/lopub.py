@@ -31,7 +31,7 @@ from ldpstats.pictures.graph import DrawnEdge, NetworkGraph, outward
 from ldpstats.presentation import Result, Summary, plain_values, summary_of_facts
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.protocols import PerAttribute
-from ldpstats.saving.hints import Count
+from ldpstats.saving.registered import Count
 from ldpstats.tables import Table, TableSet, checked_table
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from ldpstats.networks.structure import Edge
 from ldpstats.numbers.arrays import at_least
 from ldpstats.pictures.graph import DrawnEdge, NetworkGraph, outward
 from ldpstats.presentation import Result, Summary, summary_of_facts
-from ldpstats.saving.hints import Amount, Count
+from ldpstats.saving.registered import Amount, Count
 
 if TYPE_CHECKING:
     from networkx import DiGraph, Graph

@@ -23,8 +23,7 @@ from ldpstats.networks.structure import Edge
 from ldpstats.numbers.arrays import FloatArray, IntArray
 from ldpstats.presentation import progress
 from ldpstats.tables import Table
-from ldpstats.tables.shared import as_reported, overlapping
-from ldpstats.tables.stacked import Contribution, Stacked
+from ldpstats.tables.shared import Contribution, Stacked, as_reported, overlapping
 
 # singular values below this share of the largest are rounding
 _SAME = 1e-10

@@ -23,7 +23,7 @@ from ldpstats.numbers.randomness import Rng, generator
 from ldpstats.pictures.graph import NetworkGraph
 from ldpstats.presentation import Result, Summary, plain_rows, plain_values, progress, summary_of_facts
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.saving.hints import Amount
+from ldpstats.saving.registered import Amount
 from ldpstats.tables import TableSet, checked_table_set
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from ldpstats.numbers.randomness import Rng, generator
 from ldpstats.pictures.intervals import MOST_LINES, Intervals
 from ldpstats.presentation import Result, Summary, plain_values, summary_of_figures
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.saving.hints import Count
+from ldpstats.saving.registered import Count
 
 
 def query(

@@ -11,7 +11,7 @@ import pandas as pd
 
 from ldpstats.answers.domain import Domain
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line, shortened
-from ldpstats.saving.hints import Share
+from ldpstats.saving.registered import Share
 from ldpstats.tables import Table, TableSet
 from ldpstats.tables.pooled import pooled_table
 

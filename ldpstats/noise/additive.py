@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -160,10 +160,6 @@ class AdditiveNoise(IndependentNoise):
         lowest, highest = self.influence()
         return np.where(direction > 0, highest, lowest)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the model as plain values."""
-        return {"kind": "additive", **asdict(self), "weights": list(self.weights)}
-
 
 def gls_score(frequencies: FloatArray, estimate: FloatArray, noise: float, n: int) -> tuple[FloatArray, Information]:
     """Return the generalized-least-squares score of an unbiased estimate whose cells share only their sampling.
@@ -223,10 +219,6 @@ class DiscreteLaplace:
         weight: FloatArray = -np.abs(noise) / self.scale
         return weight
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the law as plain values."""
-        return {"kind": "discrete laplace", "scale": self.scale}
-
 
 @dataclass(frozen=True, slots=True)
 class RoundedGaussian:
@@ -284,10 +276,6 @@ class RoundedGaussian:
         farther, nearer = (log_ndtr(-(np.abs(noise) + side) / self.sigma) for side in (0.5, -0.5))
         weight: FloatArray = nearer + np.log(-np.expm1(farther - nearer))
         return weight
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the law as plain values."""
-        return {"kind": "rounded gaussian", "sigma": self.sigma}
 
 
 NoiseLaw: TypeAlias = DiscreteLaplace | RoundedGaussian
@@ -374,10 +362,6 @@ class NoisyCounts(IndependentNoise):
     def influence(self) -> tuple[FloatArray, FloatArray]:
         """Return zeros and ones: the curator adds the noise, not the respondents."""
         return np.zeros(self.cells), np.ones(self.cells)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the model as plain values."""
-        return {**self.law.to_dict(), "cells": self.cells, "n": self.n}
 
 
 def _refuse_scale(scale: float) -> None:

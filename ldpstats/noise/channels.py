@@ -203,10 +203,6 @@ class TruthOrFake(ChannelNoise):
         fake = np.bincount(classes, weights=np.asarray(self.fake))
         return TruthOrFake(self.truth, tuple((fake / fake.sum()).tolist()))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the channel as plain values."""
-        return {"kind": "truth-or-fake", "truth": self.truth, "fake": list(self.fake)}
-
 
 @dataclass(frozen=True, slots=True)
 class DenseChannel(ChannelNoise):
@@ -305,10 +301,6 @@ class DenseChannel(ChannelNoise):
         summed = self.matrix() @ np.eye(first.size)[classes]
         coarse = summed[first]
         return structured(coarse) if np.all(np.abs(summed - coarse[classes]) <= _ALIKE * summed) else None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the channel as plain values."""
-        return {"kind": "channel", "rows": [list(row) for row in self.rows]}
 
 
 class MultinomialNoise(DenseChannel):
@@ -501,10 +493,6 @@ class CohortChannel(ChannelNoise):
     def _pairs(self, weights: FloatArray) -> FloatArray:
         """Return for every two values the total weight of the outputs that stand for both."""
         return (self._members.T * weights[..., None, :]) @ self._members
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the channel as plain values."""
-        return {"kind": "cohorts", "codes": self.codes.tolist(), "symbols": self.symbols, "truth": self.truth}
 
 
 def structured(matrix: FloatArray) -> ChannelNoise:

@@ -8,7 +8,6 @@ take one transform.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -192,11 +191,6 @@ class HadamardResponse(ChannelNoise):
         product = (here & -self.width)[:, None] + ((here[:, None] ^ here) & (self.width - 1))
         return np.where(self._together, transformed[..., product], 0)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the channel as plain values."""
-        plain = {"cells": self.cells, "blocks": self.blocks, "width": self.width, "inside": self.inside}
-        return {"kind": "hadamard-response", **plain}
-
 
 @dataclass(frozen=True, slots=True)
 class HadamardRandomizedResponse(ChannelNoise):
@@ -277,10 +271,6 @@ class HadamardRandomizedResponse(ChannelNoise):
     def variance(self, frequencies: FloatArray) -> FloatArray:
         """Return n times the variances of the debiased estimate."""
         return 1 / self._contrast**2 - frequencies**2
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the channel as plain values."""
-        return {"kind": "hadamard-coefficients", "cells": self.cells, "truth": self.truth}
 
 
 def order(cells: int) -> int:

@@ -289,7 +289,3 @@ class NoiseModel(ABC):
         room = (highest - lowest)[order]
         worth[order] += np.clip(1 - lowest.sum() - (np.cumsum(room) - room), 0, room)
         return worth
-
-    @abstractmethod
-    def to_dict(self) -> dict[str, Any]:
-        """Return the model as plain values; `noise_from_dict` reads them."""

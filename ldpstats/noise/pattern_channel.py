@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import combinations
 from typing import Any
@@ -200,10 +200,6 @@ class PatternChannel(ChannelNoise):
         """Return the law of the size of the reported sets; None where it is fixed."""
         of_values = self.support.total()
         return None if of_values is None else replace(of_values, weights=self.members.sum(axis=1))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the channel as plain values."""
-        return {"kind": "patterns", **asdict(self.support)}
 
 
 def patterns_of(noise: NoiseModel) -> PatternChannel | None:

@@ -320,11 +320,6 @@ class RevealedBits(NoiseModel):
         sent = np.tile(np.repeat([True, False], self._width), self.cohorts)
         return ReportTotal(float(of_values.min()), float(of_values.max()), variance, sent)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the model as plain values."""
-        numbers = {"keep": self.keep, "flip": self.flip, "cohorts": self.cohorts, "revealed": self.revealed}
-        return {"kind": "revealed bits", "encoding": self.encoding.tolist(), **numbers}
-
     def _unpaired(self, tallies: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         """Split a tally into the counts of slots sent as set, and as not set."""
         by_cohort = tallies.reshape(*tallies.shape[:-1], self.cohorts, 2, self._width)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -203,10 +203,6 @@ class SupportNoise(NoiseModel):
         expected, others = self.p + (self.cells - 1) * self.q, (self.cells - 1) * self.q * (1 - self.q)
         return ReportTotal(expected, expected, self.p * (1 - self.p) + others)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the model as plain values."""
-        return {"kind": "support", **asdict(self)}
-
 
 @dataclass(frozen=True, slots=True)
 class Spread:
@@ -348,10 +344,6 @@ class SummedSupport(NoiseModel):
     def total(self) -> ReportTotal | None:
         """Return the law of how many values a report supports, in whatever classes."""
         return self.support.total()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the model as plain values."""
-        return {"kind": "summed support", "sizes": list(self.sizes), **asdict(self.support)}
 
     @property
     def _first(self) -> NDArray[np.int64]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -72,21 +72,24 @@ class HeatMap(Picture):
     def _draw_on(self, ax: Axes) -> None:
         from matplotlib import colormaps
         from matplotlib.cm import ScalarMappable
-        from matplotlib.colors import LinearSegmentedColormap, Normalize
+        from matplotlib.colors import LinearSegmentedColormap, Normalize, to_hex
 
         strengths = colormaps[SEQUENTIAL](np.linspace(_FAINTEST, _DARKEST, 256))
         known = [self.values[place] for place in self._places if np.isfinite(self.values[place])]
         most = max(known, default=0.0) or 1.0
         scale, strength = Normalize(0, most), LinearSegmentedColormap.from_list("strength", strengths, _STEPS)
         shown = self.decided & np.isfinite(self.values)
-        colours = {
-            place: strength(scale(float(self.values[place]))) if shown[place] else None for place in self._places
-        }
-        if self._numbered:
-            for place, colour in colours.items():
-                self._draw_cell(ax, place, colour)
-        else:
-            self._draw_many(ax, colours)
+        colours = {place: strength(scale(float(self.values[place]))) for place in self._places if shown[place]}
+        striped = [place for place in self._places if not self.decided[place]]
+        framed = [place for place in self._places if self.decided[place] and place not in colours]
+        stripes = "////" if self._numbered else ""
+        self._draw_squares(ax, list(colours), facecolors=list(colours.values()), linewidths=0.0)
+        self._draw_squares(ax, striped, facecolors=[_GREY], edgecolors=[_STRIPES], linewidths=0.8, hatch=stripes)
+        self._draw_squares(ax, framed, facecolors=[_GREY], edgecolors=[INK], linewidths=0.8)
+        for place in self._places if self._numbered else ():
+            words = f"{self.values[place]:.2f}" if np.isfinite(self.values[place]) else "–"
+            ink = ink_on(to_hex(colours[place])) if place in colours else INK
+            ax.text(*place[::-1], words, color=ink, ha="center", va="center", fontsize="small")
         self._name_axes(ax)
         figure = ax.get_figure()
         assert figure is not None  # axes that are drawn on stand in one
@@ -98,37 +101,12 @@ class HeatMap(Picture):
         assert bar.solids is not None  # there are some wherever there are colours
         bar.solids.set(rasterized=False, edgecolor="face")
 
-    def _draw_cell(self, ax: Axes, place: tuple[int, int], colour: tuple[float, float, float, float] | None) -> None:
-        """Draw a square and its number: striped if nothing is shown, framed if something is, but not how much."""
-        from matplotlib.colors import to_hex
-        from matplotlib.patches import Rectangle
-
-        row, column = place
-        at, value = (column - _SIDE / 2, row - _SIDE / 2), self.values[place]
-        if colour is None:
-            edge, hatch = (INK, "") if self.decided[place] else (_STRIPES, "////")
-            ax.add_artist(Rectangle(at, _SIDE, _SIDE, facecolor=_GREY, edgecolor=edge, hatch=hatch, linewidth=0.8))
-        else:
-            ax.add_artist(Rectangle(at, _SIDE, _SIDE, facecolor=colour, linewidth=0))
-        ink = INK if colour is None else ink_on(to_hex(colour))
-        words = f"{value:.2f}" if np.isfinite(value) else "–"
-        ax.text(column, row, words, color=ink, ha="center", va="center", fontsize="small")
-
-    def _draw_many(self, ax: Axes, colours: Mapping[tuple[int, int], tuple[float, float, float, float] | None]) -> None:
-        """Draw the squares without numbers and stripes; thousands of them as one artist."""
+    def _draw_squares(self, ax: Axes, places: list[tuple[int, int]], **look: Any) -> None:
+        """Draw squares of one kind, perhaps thousands of them, as one artist."""
         from matplotlib.collections import PolyCollection
 
         corners = _SIDE / 2 * np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]])
-        ax.add_collection(
-            PolyCollection(
-                [np.array(place[::-1]) + corners for place in colours],
-                facecolors=[colour or _GREY for colour in colours.values()],
-                edgecolors=[
-                    "none" if colour else INK if self.decided[place] else _STRIPES for place, colour in colours.items()
-                ],
-                linewidths=[0.0 if colour else 0.8 for colour in colours.values()],
-            )
-        )
+        ax.add_collection(PolyCollection([np.array(place[::-1]) + corners for place in places], **look))
 
     def _name_axes(self, ax: Axes) -> None:
         side = len(self.labels)

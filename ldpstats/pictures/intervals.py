@@ -150,8 +150,9 @@ class Intervals(Picture):
                 legend_below(ax, [grey], 1)
             return
         hollow: Any = {"marker": "D", "linestyle": "", "markerfacecolor": "none", "color": VERMILLION}
-        ends = [[min(several), max(several)] for several in self.others]
-        ax.hlines(self._places, *np.transpose(ends), color=VERMILLION, linewidth=0.8, alpha=0.6)
+        if max(map(len, self.others)) > 1:
+            ends = list(map(min, self.others)), list(map(max, self.others))
+            ax.hlines(self._places, *ends, color=VERMILLION, linewidth=0.8, alpha=0.6)
         marks = np.concatenate(self.others)
         ax.plot(marks, np.repeat(self._places, list(map(len, self.others))), zorder=4, **hollow)
         low, high = ax.get_xlim()

@@ -1,11 +1,10 @@
 """Presentation: what results say, as text, HTML, LaTeX, Markdown, data frame and picture, written once."""
 
 from ldpstats.pictures.drawing import Axes, Picture, axes_to_draw_on
-from ldpstats.presentation.layout import Panel
-from ldpstats.presentation.plain import plain_list, plain_rows, plain_values
 from ldpstats.presentation.progress import progress
-from ldpstats.presentation.results import Result, Shown
+from ldpstats.presentation.results import Result, Shown, plain_list, plain_rows, plain_values
 from ldpstats.presentation.summaries import (
+    Panel,
     Summary,
     panel_of_facts,
     panel_of_figures,

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from itertools import groupby
+from typing import TYPE_CHECKING
 
-from ldpstats.presentation.layout import Panel
-from ldpstats.presentation.text import visible
+from ldpstats.presentation.formats import visible
+
+if TYPE_CHECKING:
+    from ldpstats.presentation.summaries import Panel, Summary
 
 _FACTS = r"lp{0.68\linewidth}"
 _SPECIAL = {
@@ -49,13 +52,13 @@ _LAST = "\u017f"
 _LIGATURES = re.compile(r"(?<=-)(?=-)|(?<=')(?=')|(?<=`)(?=`)|(?<=[?!])(?=`)|(?<=,)(?=,)")
 
 
-def page(title: str, panels: Sequence[Panel], sentences: Sequence[str]) -> str:
+def latex(summary: Summary) -> str:
     """Return a summary as LaTeX."""
-    parts = [rf"\textbf{{{escaped(title)}}}"]
-    for panel in panels:
+    parts = [rf"\textbf{{{escaped(summary.title)}}}"]
+    for panel in summary.panels:
         parts += [rf"\textit{{{escaped(panel.title)}}}"] if panel.title else []
         parts.append(_tabular(panel))
-    said = [rf"\noindent {escaped(one)}\par" for one in sentences]
+    said = [rf"\noindent {escaped(one)}\par" for one in summary.sentences]
     return "\n".join([r"\begin{center}", "\\\\[0.5ex]\n".join(parts), r"\end{center}", *said])
 
 

@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from ldpstats.presentation import html, latex, markdown, text
-from ldpstats.presentation.layout import Panel
+from ldpstats.presentation.formats import html, markdown, text
+from ldpstats.presentation.latex import latex
+
+# a number, also with a unit, an interval, or what stands in its place
+_FIGURE = re.compile(r"[<>≤≥±+\-−]?\s?[\d.,]+(e[+-]?\d+)?( ?[%±*†].*)?|-+|—|nan|inf|-inf|∞|not estimable")
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """Table of texts; without headers its rows are facts, each a heading and what it says."""
+
+    headers: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    title: str = ""  # above it, in a summary of several panels
+
+    @property
+    def figures(self) -> list[bool]:
+        """Whether each column holds figures, which are aligned to the right."""
+        columns = zip(*self.rows, strict=True) if self.rows else [()] * len(self.headers)
+        return [
+            bool(self.headers) and any(column) and all(not one or bool(_FIGURE.fullmatch(one)) for one in column)
+            for column in columns
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,19 +42,19 @@ class Summary:
 
     def as_text(self) -> str:
         """Return it for a terminal."""
-        return text.page(self.title, self.panels, self.sentences)
+        return text(self)
 
     def as_html(self) -> str:
         """Return it as HTML, every text escaped."""
-        return html.page(self.title, self.panels, self.sentences)
+        return html(self)
 
     def as_latex(self) -> str:
         """Return it as LaTeX without packages, every text escaped."""
-        return latex.page(self.title, self.panels, self.sentences)
+        return latex(self)
 
     def as_markdown(self) -> str:
         """Return it as Markdown with pipe tables."""
-        return markdown.page(self.title, self.panels, self.sentences)
+        return markdown(self)
 
     def __str__(self) -> str:
         return self.as_text()

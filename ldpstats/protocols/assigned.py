@@ -45,8 +45,7 @@ from ldpstats.protocols.saved import SavedProtocol
 from ldpstats.protocols.summary import between, named, summary_of
 from ldpstats.protocols.wire import to_column
 from ldpstats.tables import Origin, Table, TableSet
-from ldpstats.tables.parts import Parts, new_identity
-from ldpstats.tables.rows import CrossedRows
+from ldpstats.tables.respondents import CrossedRows, Parts, new_identity
 
 if TYPE_CHECKING:
     from ldpstats.protocols.per_attribute import CrossedAnswers

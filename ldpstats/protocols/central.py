@@ -27,7 +27,7 @@ from ldpstats.protocols.population import People, Population, Records, people_of
 from ldpstats.protocols.saved import SavedProtocol
 from ldpstats.protocols.summary import summary_of
 from ldpstats.tables import Origin, Table, TableSet
-from ldpstats.tables.parts import Parts, new_identity
+from ldpstats.tables.respondents import Parts, new_identity
 
 Scale = Literal["sound", "paper"]
 

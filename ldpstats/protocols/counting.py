@@ -17,7 +17,7 @@ from ldpstats.errors import LdpstatsError
 from ldpstats.numbers.arrays import BoolArray, IntArray, at_least
 from ldpstats.protocols.wire import Reason, Sendable, from_bytes, report_size, to_bytes
 from ldpstats.tables import TableSet
-from ldpstats.tables.parts import Parts
+from ldpstats.tables.respondents import Parts
 
 _LOOKED_AT = 1 << 14
 """Rows at once of which it is kept why they are bad."""

@@ -22,8 +22,7 @@ from ldpstats.numbers.randomness import Rng
 from ldpstats.protocols.assigned import Asked, AssignedQuestions, CountedRow, Row, checked_choice, for_each
 from ldpstats.protocols.groups import Group, NamedGroups, equal_shares, groups_of
 from ldpstats.protocols.population import REFUSE, People
-from ldpstats.tables.parts import Parts
-from ldpstats.tables.rows import LARGEST_CROSSED, CrossedRows
+from ldpstats.tables.respondents import LARGEST_CROSSED, CrossedRows, Parts
 
 
 @dataclass(frozen=True, init=False)

@@ -17,7 +17,7 @@ from ldpstats.noise import NoiseModel, SupportNoise
 from ldpstats.presentation import Result, Summary, plain_values, summary_of_figures
 from ldpstats.protocols.counting import SentRow, SentRows
 from ldpstats.protocols.per_attribute import CrossedAnswers
-from ldpstats.saving.hints import Count
+from ldpstats.saving.registered import Count
 
 CHANCE = 1e-9
 """How often, at most, rows drawn anew are taken for copies."""

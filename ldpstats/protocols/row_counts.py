@@ -24,8 +24,7 @@ from ldpstats.protocols.counting import (
 from ldpstats.protocols.wire import Reason
 from ldpstats.saving.codec import decoded, encoded
 from ldpstats.tables import TableSet
-from ldpstats.tables.parts import Parts
-from ldpstats.tables.rows import CrossedRows
+from ldpstats.tables.respondents import CrossedRows, Parts
 
 Sums: TypeAlias = Tally | CrossedRows
 """What adds up of the answers in one row of the protocol."""

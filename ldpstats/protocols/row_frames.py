@@ -15,7 +15,7 @@ from ldpstats.numbers.arrays import BoolArray, IntArray
 from ldpstats.presentation import progress
 from ldpstats.protocols.counting import Counting, Layout, SentRows, by_row
 from ldpstats.protocols.wire import Reason, from_column
-from ldpstats.tables.parts import LARGEST_PLACE, are_identities
+from ldpstats.tables.respondents import LARGEST_PLACE, are_identities
 
 _LETTER = "c"
 """What a collection begins with in rows: it keeps a file reader from taking its digits for a number."""

@@ -14,8 +14,7 @@ from ldpstats.presentation import Shown
 from ldpstats.privacy import PrivacyStatement, plain_level
 from ldpstats.protocols.population import RANDOM, REFUSE
 from ldpstats.saving.codec import decoded, encoded
-from ldpstats.saving.envelope import differences, opened, sealed
-from ldpstats.saving.files import Saveable
+from ldpstats.saving.files import Saveable, differences, opened, sealed
 
 _FORMAT, _VERSION = "protocol", 1
 _FEWER = "No client would read it: ask about fewer attributes, fewer of them together, or collapse rare categories."

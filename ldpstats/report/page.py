@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ldpstats.errors import LdpstatsError, shortened
 from ldpstats.presentation import progress
-from ldpstats.presentation.text import visible
+from ldpstats.presentation.formats import visible
 from ldpstats.protocols.population import Population
 from ldpstats.report.content import Drawn, Entry, Folded, Part, Rows, Section, can_draw
 from ldpstats.report.dependences import network as learned, not_found, pairs

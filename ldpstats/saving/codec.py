@@ -1,43 +1,49 @@
 """The codec: values, arrays, data frames and objects of registered classes as plain JSON values, and back.
 
 Single values and tuples stand for themselves: null, true, numbers, texts, lists. Everything else is an object of JSON
-with one name that says what it is, such as {"array": ...} or {"Table": {...}}. Objects and arrays that occur twice are
-written once: {"same": 7} is the one that was finished as the eighth.
+with one name that says what it is, such as {"array": ...} or {"Table": {...}}. Objects and arrays that are equal are
+written once: {"same": 7} is the one that was finished as the eighth. {"range": 9} is [0, 1, ..., 8].
 """
 
 from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from fractions import Fraction
 from math import prod
-from typing import Any, TypeVar, get_origin
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 
 from ldpstats.errors import LdpstatsError, shortened
-from ldpstats.saving.hints import fits, unaliased
-from ldpstats.saving.registered import class_named, is_registered, kept_fields
+from ldpstats.saving.registered import KeptField, class_named, is_registered, kept_fields
 
 _EXACT = (1 << 53) - 1
 """The largest whole number that every reader of JSON keeps: larger ones are written as texts."""
 _WRITTEN_OUT = 64
-"""Arrays of more numbers are written as the bytes of all of them, in base64."""
+"""Arrays of more numbers are written as the bytes of all of them, in base64, unless digits take less."""
+_SHORT = 10**9
+"""Whole numbers below it take fewer digits than base64 takes letters."""
+_RANGE = 16
+"""Fields of so many whole numbers or more that count up from 0, as the answers to a plain question do, are ranges."""
+_AS_THEY_ARE = frozenset([type(None), bool, str])
 _MOST_AXES = 32
 _MOST_MET = 10_000_000
 """So many objects at most are met on all ways through an object, each as often as ways lead to it."""
 _WRITTEN_AGAIN = frozenset(["list", "frozenset", "mapping", "fraction"])
 """What is never referred to: whoever is given it looks at all of it, each time."""
 _DTYPES = frozenset(["|b1", "|i1", "|u1", *(f"<{kind}{size}" for kind in "iu" for size in (2, 4, 8)), "<f4", "<f8"])
+_WITH_A_STATE = frozenset(["frame", "generator", "graph"])
+"""What may change: two that are equal stay two."""
 C = TypeVar("C")
 _BIT_GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
 
 
 def encoded(value: object) -> Any:
     """Return a value as plain JSON values."""
-    return _Encoder().plain(value)
+    return _Encoder().plain(value)[0]
 
 
 def decoded(plain: Any) -> Any:
@@ -54,62 +60,84 @@ def decoded_as(cls: type[C], plain: Any) -> C:
 
 
 class _Encoder:
-    """Writes values as JSON values, each object once: later ones refer to it."""
+    """Writes values as JSON values, what is equal once: later ones refer to the first."""
 
     def __init__(self) -> None:
         self._places: dict[int, int] = {}
+        self._equal: dict[Hashable, int] = {}
         # an object that is gone would leave its id to another one
-        self._written: list[object] = []
+        self._held: list[object] = []
+        self._fields_of: dict[type, tuple[KeptField, ...]] = {}
         self._met = _Met()
 
-    def plain(self, value: Any) -> Any:
-        if isinstance(value, np.generic):
-            value = value.item()
+    def plain(self, value: Any) -> tuple[Any, Hashable]:
+        """Return a value as JSON values, and what it has in common with equal values of its type alone."""
         kind = type(value)
-        if value is None or kind in (bool, str):
-            return value
-        if kind is int:
-            return value if abs(value) <= _EXACT else {"int": str(value)}
-        if kind is float:
-            return value if math.isfinite(value) else {"float": repr(value)}
+        if kind in _AS_THEY_ARE:
+            return value, (kind, value)
         if kind is tuple:
-            return [self.plain(one) for one in value]
-        if id(value) in self._places:
-            return {"same": self._met.again(self._places[id(value)])}
-        before = self._met.all
-        structured = self._structured(value)
-        if not _WRITTEN_AGAIN.issuperset(structured):
-            self._places[id(value)] = len(self._written)
-            self._written.append(value)
-            self._met.finish(before)
-        return structured
+            pairs = [self.plain(one) for one in value]
+            return [plain for plain, _ in pairs], tuple([key for _, key in pairs])
+        if kind in (int, float):
+            # as a text also where it says whether zero has a sign
+            text, exact = repr(value), abs(value) <= _EXACT if kind is int else math.isfinite(value)
+            return value if exact else {kind.__name__: text}, (kind, text)
+        return self.plain(value.item()) if isinstance(value, np.generic) else self._object(value)
 
-    def _structured(self, value: Any) -> dict[str, Any]:
-        if is_registered(type(value)):
-            return {type(value).__name__: self._fields(value)}
+    def _object(self, value: object) -> tuple[Any, Hashable]:
+        place = self._places.get(id(value))
+        if place is not None:
+            return {"same": self._met.again(place)}, place
+        before = self._met.all
+        tag, content, key = self._structured(value)
+        if tag in _WRITTEN_AGAIN:
+            return {tag: content}, (tag, key)
+        self._held.append(value)
+        place = None if tag in _WITH_A_STATE else self._equal.get((tag, key))
+        if place is None:
+            place = self._places[id(value)] = self._equal[tag, key] = self._met.finish(before)
+            return {tag: content}, place
+        self._places[id(value)], self._met.all = place, before
+        return {"same": self._met.again(place)}, place
+
+    def _structured(self, value: Any) -> tuple[str, Any, Hashable]:
+        """Return what an object is, its parts as JSON values, and the keys of these."""
+        cls = type(value)
+        if cls in self._fields_of or is_registered(cls):
+            known = self._fields_of.setdefault(cls, kept_fields(cls))
+            fields: dict[str, Any] = {}
+            keys: list[Hashable] = []
+            for name, fits, is_array in known:
+                field = getattr(value, name)
+                # a file that could not be read again would be worth nothing
+                if not fits(field):
+                    raise LdpstatsError(
+                        f"{cls.__name__} with {name} = {shortened(field)}",
+                        f"a {name} of the type that the class states",
+                    )
+                if type(field) is tuple and len(field) >= _RANGE and _counts_up(field):
+                    fields[name] = {"range": len(field)}
+                    keys.append(("range", len(field)))
+                else:
+                    # a single number in the place of an array is one without axes
+                    fields[name], key = self.plain(np.asarray(field) if is_array else field)
+                    keys.append(key)
+            return cls.__name__, fields, tuple(keys)
+        if isinstance(value, np.ndarray):
+            dtype, shape, entries = _written_array(value)
+            return "array", [dtype, shape, entries], (dtype, *shape, str(entries))
         for tag, (kind, parts, _) in _STRUCTURES.items():
             if isinstance(value, kind):
-                return {tag: [self.plain(one) for one in parts(value)]}
-        if isinstance(value, np.ndarray):
-            return {"array": _written_array(value)}
+                return tag, *self.plain(tuple(parts(value)))
         raise LdpstatsError(
             f"{shortened(value)}, an object of the class {type(value).__name__}",
             "objects that can be saved",
-            "A class from outside the package has to be registered: ldpstats.saving.registered.register.",
+            "A class from outside the package has to be registered: ldpstats.extend.register.",
         )
 
-    def _fields(self, value: Any) -> dict[str, Any]:
-        cls, found = type(value), {}
-        for name, hint in kept_fields(cls).items():
-            field = getattr(value, name)
-            # a file that could not be read again would be worth nothing
-            if not fits(field, hint):
-                raise LdpstatsError(
-                    f"{cls.__name__} with {name} = {shortened(field)}", f"a {name} of the type that the class states"
-                )
-            # a single number in the place of an array is one without axes
-            found[name] = self.plain(np.asarray(field) if get_origin(unaliased(hint)) is np.ndarray else field)
-        return found
+
+def _counts_up(numbers: tuple[Any, ...]) -> bool:
+    return numbers == (*range(len(numbers)),) and {*map(type, numbers)} == {int}
 
 
 class _Met:
@@ -119,20 +147,28 @@ class _Met:
         self._of: list[int] = []
         self.all = 0
 
-    def finish(self, before: int) -> None:
-        """Note an object, and what was met in it since there were so many."""
+    def finish(self, before: int) -> int:
+        """Note an object, and what was met in it since there were so many; return its place."""
         self._of.append(self.all - before + 1)
         self.all += 1
+        return len(self._of) - 1
 
     def again(self, place: int) -> int:
         """Meet an object once more; return its place."""
-        self.all += self._of[place]
+        self.more(self._of[place])
+        return place
+
+    def more(self, number: object) -> int:
+        """Meet so many more; return how many."""
+        if type(number) is not int or number < 0:
+            raise LdpstatsError(f"{shortened(number)} as how many there are", "a whole number of at least 0")
+        self.all += number
         if self.all > _MOST_MET:
             raise LdpstatsError(
                 f"objects that refer to others, and these again, on more than {_MOST_MET:,} ways",
                 "objects that can be walked through",
             )
-        return place
+        return number
 
 
 class _Decoder:
@@ -140,6 +176,7 @@ class _Decoder:
 
     def __init__(self) -> None:
         self._read: list[object] = []
+        self._classes: dict[str, tuple[type, tuple[KeptField, ...]]] = {}
         self._met = _Met()
 
     def value(self, plain: Any) -> Any:
@@ -152,6 +189,8 @@ class _Decoder:
         ((tag, content),) = plain.items()
         if tag in _SINGLE:
             return _SINGLE[tag](content)
+        if tag == "range":
+            return (*range(self._met.more(content)),)
         if tag == "same":
             return self._read[self._met.again(_place(content, len(self._read)))]
         before = self._met.all
@@ -165,17 +204,23 @@ class _Decoder:
         if tag == "array":
             return _read_array(content)
         if tag in _STRUCTURES:
-            return _STRUCTURES[tag][2](*self.value(_listed(content)))
-        cls = class_named(tag)
-        hints = kept_fields(cls)
-        if not isinstance(content, dict) or set(content) != set(hints):
-            raise LdpstatsError(f"{tag} with {shortened(content)}", f"the fields {', '.join(hints)}")
+            parts = self.value(content)
+            if not isinstance(parts, tuple):
+                raise LdpstatsError(f"{shortened(content)}", "a list")
+            return _STRUCTURES[tag][2](*parts)
+        if tag not in self._classes:
+            self._classes[tag] = class_named(tag), kept_fields(class_named(tag))
+        cls, kept = self._classes[tag]
+        if not isinstance(content, dict) or len(content) != len(kept) or not all(one.name in content for one in kept):
+            raise LdpstatsError(f"{tag} with {shortened(content)}", f"the fields {', '.join(one.name for one in kept)}")
         # in the order of the class, in which they were written, whatever order they come in
-        fields = {name: self.value(content[name]) for name in hints}
-        for name, field in fields.items():
-            if not fits(field, hints[name]):
+        fields = {one.name: self.value(content[one.name]) for one in kept}
+        for one in kept:
+            if not one.fits(fields[one.name]):
                 # as it stands in the file: printed out, what refers to itself twice at each of many levels has no end
-                raise LdpstatsError(f"{tag} with {name} = {shortened(content[name])}", f"another kind of {name}")
+                raise LdpstatsError(
+                    f"{tag} with {one.name} = {shortened(content[one.name])}", f"another kind of {one.name}"
+                )
         return cls(**fields)
 
 
@@ -209,7 +254,11 @@ def _written_array(array: np.ndarray[Any, Any]) -> list[Any]:
     if plain.dtype.str not in _DTYPES:
         raise LdpstatsError(f"an array of the type {array.dtype}", "numbers, or true and false")
     entries = plain.ravel()
-    as_text = entries.size > _WRITTEN_OUT or not np.all(np.isfinite(entries)) or np.any(np.abs(entries * 1.0) > _EXACT)
+    whole = plain.dtype.str in ("<i8", "<u8")
+    short = whole and entries.min(initial=0) > -_SHORT and entries.max(initial=0) < _SHORT
+    as_text = not short and (
+        entries.size > _WRITTEN_OUT or not np.all(np.isfinite(entries)) or np.any(np.abs(entries * 1.0) > _EXACT)
+    )
     listed = base64.b64encode(entries.tobytes()).decode() if as_text else entries.tolist()
     return [plain.dtype.str, list(array.shape), listed]
 

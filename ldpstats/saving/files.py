@@ -1,26 +1,29 @@
-"""Saving: every public object as JSON, and as a file that is written as a whole or not at all."""
+"""Files: objects as JSON in an envelope that shows damage, written whole or not at all, and any of them loaded."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import re
 import secrets
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, Self, TypeVar
 
-from ldpstats.errors import LdpstatsError, shortened
+from ldpstats.errors import DomainError, LdpstatsError, one_line, shortened
+from ldpstats.limits import LARGEST_FILE
 from ldpstats.saving.codec import decoded_as, encoded
-from ldpstats.saving.envelope import kind_of, opened, sealed
-from ldpstats.saving.registered import class_named, is_named
+from ldpstats.saving.registered import class_named, find_class
 
 Read = TypeVar("Read")
 _VERSION = 1
-_HEAD = 4096
 _PAGE = re.compile(
     r'<!DOCTYPE html>\s*<html lang="en">\s*<head>\s*<meta charset="utf-8">\s*'
     r'<meta name="generator" content="ldpstats ([a-z ]+)">'
@@ -31,6 +34,42 @@ SECRET = frozenset(["memo", "client", "RRBA aggregator", "unfinished count"])
 _BESIDE = re.compile(r"\.ldpstats-[0-9a-f]{32}\.tmp")
 _ABANDONED = 60.0
 """Seconds after which a file that nobody has locked is one that a killed process left behind."""
+_NAMES = ("format", "version", "digest against accidents, not attackers", "body")
+_WRITER = "ldpstats "
+_NOT_ITS_NAME = "Pass what the file holds, not its name: pathlib.Path(name).read_text(encoding='utf-8')."
+_FORMAT = re.compile(r'\s*\{\s*"format"\s*:\s*"ldpstats ([^"\\]+)"\s*[,}]')
+UNREADABLE = (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError, RecursionError, MemoryError)
+"""What a body that is not as it was written may raise in whoever reads it."""
+_FORMS = {
+    "RRBA aggregator": ("protocols.rrba", "Aggregator"),
+    "client": ("protocols.rrba", "Client"),
+    "domain": ("answers.domain", "Domain"),
+    "memo": ("mechanisms", "Memo"),
+    "protocol": ("protocols", "Protocol"),
+    "table set": ("tables", "TableSet"),
+}
+"""The classes that read the formats which are not named after a class, each imported when it is first met."""
+_HEAD = 4096
+_COUNTED = "`ldpstats tables FILE --protocol PROTOCOL` and ldpstats.tables_of(file, protocol) count them."
+_COLLECTED = (
+    "Answers, a row per respondent, become tables by SampledGroups(Domain.from_frame(frame), "
+    "epsilon=...).collect(frame), and by `ldpstats analyse FILE --epsilon 2`."
+)
+_OTHERS: Mapping[str, tuple[str, str]] = {
+    r"PAR1": ("a file in the format Parquet", f"If it holds reports: {_COUNTED} {_COLLECTED}"),
+    r"# ldpstats reports ": ("a file of reports", _COUNTED),
+    r"(?!\s*\{)(?=.*\bprotocol\b)(?=.*\bcollection\b)(?=.*\breport\b)": ("reports, a row each", _COUNTED),
+    r'\s*\{\s*"format"\s*:\s*"ldpstats answer"': ("what clients sent, a line each", _COUNTED),
+    r'\s*\{\s*"format"\s*:\s*"ldpstats RRBA (query|answer)"': (
+        "a message between an aggregator and a client",
+        "rrba.Query.from_json and rrba.Answer.from_json read them.",
+    ),
+    r'\["ldpstats rrba journal"': (
+        "the journal of an aggregator",
+        "protocol.aggregator(journal=path) goes on from it.",
+    ),
+}
+"""How other files begin that stand beside saved objects: what they are, and what reads them."""
 
 
 class Saveable(Protocol):
@@ -59,12 +98,12 @@ class Saveable(Protocol):
         text : str
             What `to_json` returned, or what is in a file that `save` wrote.
         """
-        kind = kind_of(text)
-        if kind is not None and is_named(kind) and not issubclass(class_named(kind), cls):
+        known = find_class(kind_of(text) or "")
+        if known and not issubclass(known, cls):
             raise LdpstatsError(
-                f"a saved {kind}", f"a saved {cls.__name__}", "ldpstats.load reads objects of every class."
+                f"a saved {known.__name__}", f"a saved {cls.__name__}", "ldpstats.load reads objects of every class."
             )
-        read: Self = read_object(text, kind if kind is not None and is_named(kind) else cls.__name__)
+        read: Self = _object(text, (known or cls).__name__)
         return read
 
     def save(self, path: str | Path) -> None:
@@ -90,8 +129,160 @@ class Saveable(Protocol):
         write(path, self.to_json())
 
 
-def read_object(text: str, name: str) -> Any:
-    """Read an object of a registered class, given by its name, that `to_json` wrote."""
+def load(path: str | Path) -> Any:
+    """Read a saved object: a domain, a protocol, tables, a mechanism, a result, or what keeps answers.
+
+    Nothing in a file is run: it names classes that are known, whose objects are made by their constructors.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file that `save` wrote, or that holds what `to_json` returned.
+
+    Returns
+    -------
+    object
+        Of the class that was saved.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from ldpstats import GRR, load
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     GRR(3, epsilon=1.0).save(f"{directory}/mechanism.json")
+    ...     load(f"{directory}/mechanism.json")
+    GRR(k=3, epsilon=1.0)
+    """
+    # before it is read as text: other files may be of any size, and need not be texts
+    try:
+        _refuse_other_kinds(_head(path))
+    except LdpstatsError as error:
+        raise type(error)(f"the file {str(path)!r}: {error.came}", error.allowed, error.advice) from error
+    return read_file(path, loaded, "a file that `save` wrote", LARGEST_FILE)
+
+
+def loaded(text: str) -> Any:
+    """Read a saved object from what its file holds."""
+    _refuse_other_kinds(text)
+    kind = kind_of(text)
+    if kind is None:
+        if not text.lstrip().startswith("{"):
+            raise LdpstatsError("text that is no saved object", "a file that `save` wrote", _COLLECTED)
+        kind = "domain"
+    if kind in _FORMS:
+        module, name = _FORMS[kind]
+        return getattr(import_module(f"ldpstats.{module}"), name).from_json(text)
+    if not find_class(kind):
+        raise LdpstatsError(
+            f"the format {shortened(f'ldpstats {kind}')}, which this version does not know",
+            f"saved objects of registered classes, and {one_line(list(_FORMS))}",
+            "It may be that of a newer ldpstats, or of a class that has to be registered first: "
+            "ldpstats.extend.register.",
+        )
+    return _object(text, kind)
+
+
+def _refuse_other_kinds(text: str) -> None:
+    for beginning, (came, advice) in _OTHERS.items():
+        if re.match(beginning, text[:_HEAD]):
+            raise LdpstatsError(came, "a file that `save` wrote", advice)
+
+
+def _head(path: Any) -> str:
+    """Return how a file begins, whatever it is; nothing where it cannot be read."""
+    try:
+        if Path(path).is_file():
+            with Path(path).open("rb") as file:
+                return file.read(_HEAD).decode("utf-8-sig", errors="replace")
+    except (TypeError, ValueError, OSError):
+        return ""
+    return ""
+
+
+def sealed(kind: str, version: int, body: Any) -> str:
+    """Return a saved file as JSON.
+
+    Its digest shows accidents alone: whoever can change the body can change the digest.
+    """
+    plain = _written(body)
+    head = json.dumps(dict(zip(_NAMES, (_WRITER + kind, version, _digest(plain)), strict=False)), ensure_ascii=False)
+    return f'{head[:-1]}, "{_NAMES[-1]}": {plain}}}'
+
+
+def kind_of(text: object) -> str | None:
+    """Return the kind of saved file that a text begins as; None if it is none."""
+    said = _FORMAT.match(text) if isinstance(text, str) else None
+    return said and said[1]
+
+
+def opened(text: str, kind: str, version: int, read: Callable[[Any], Read]) -> Read:
+    """Return what `read` makes of the body of a saved file; any other text is refused."""
+    try:
+        return read(_opened(read_json(text), kind, version))
+    except UNREADABLE as error:
+        raise LdpstatsError(
+            f"text that is not a saved {kind} ({shortened_reason(error)})",
+            f"a whole file of the format '{_WRITER}{kind}', version {version}, as it was written",
+            "" if isinstance(text, (str, bytes)) and "{" in str(text) else _NOT_ITS_NAME,
+        ) from error
+
+
+def digest(body: Any) -> str:
+    """Return a digest of plain values: the order of names makes a difference, spaces and line breaks make none."""
+    return _digest(_written(body))
+
+
+def _written(body: Any) -> str:
+    return json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def _digest(plain: str) -> str:
+    # text cut inside a letter of two halves cannot be encoded, and is still different from all others
+    return hashlib.sha256(plain.encode(errors="surrogatepass")).hexdigest()
+
+
+def differences(known: Mapping[str, Any], plain: Mapping[str, Any]) -> list[str]:
+    """Return the names under which two objects of plain values hold different JSON: 1 is not true."""
+    texts = [{name: json.dumps(value, sort_keys=True) for name, value in one.items()} for one in (known, plain)]
+    return [name for name in dict.fromkeys([*known, *plain]) if texts[0].get(name) != texts[1].get(name)]
+
+
+def read_json(text: str) -> Any:
+    """Parse JSON; refuse a name that stands twice in an object, of which `json.loads` keeps the last."""
+    return json.loads(text, object_pairs_hook=_different_names)
+
+
+def shortened_reason(error: BaseException) -> str:
+    """Say in a few words what was wrong with a file."""
+    reason = f"no {error}" if isinstance(error, KeyError) else str(error)
+    return reason if len(reason) <= 300 else shortened(reason, 300)
+
+
+def _opened(whole: Any, kind: str, known: int) -> Any:
+    if not isinstance(whole, dict) or "format" not in whole:
+        raise ValueError(f"{shortened(whole)} without a format")
+    if whole["format"] != _WRITER + kind:
+        raise ValueError(f"its format is {shortened(whole['format'])}")
+    version = whole.get("version")
+    if type(version) is not int or version != known:
+        newer = type(version) is int and version > known
+        raise ValueError(f"its version is {shortened(version)}{', that of a newer ldpstats' if newer else ''}")
+    if set(whole) != set(_NAMES):
+        raise ValueError(f"it holds {one_line(list(whole))}")
+    if whole[_NAMES[2]] != digest(whole["body"]):
+        raise ValueError("its digest is that of another body: the file was changed after it was written")
+    return whole["body"]
+
+
+def _different_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        repeated = sorted(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
+        raise DomainError(f"the names {one_line(repeated)} stand more than once", "different names")
+    return found
+
+
+def _object(text: str, name: str) -> Any:
     return opened(text, name, _VERSION, partial(decoded_as, class_named(name)))
 
 

@@ -1,11 +1,28 @@
-"""Registered classes: those whose objects a saved file may hold, by name, each imported when it is first met."""
+"""Registered classes: those whose objects a saved file may hold, by name, and whether their fields have their types."""
 
 from __future__ import annotations
 
 import importlib
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cache, partial
 from inspect import signature
-from typing import Any, Protocol, TypeVar, get_type_hints
+from types import NoneType, UnionType
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    Protocol,
+    TypeAlias,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+import numpy as np
 
 from ldpstats.errors import LdpstatsError, shortened
 
@@ -14,9 +31,8 @@ _HOMES = {
     "answers.questions": ["Question"],
     "attacks.auditing": ["Audit"],
     "attacks.poisoning": ["Poisoning"],
-    "confidence.comparisons": ["Comparison"],
     "confidence.confidence_sets": ["FiellerQuotient", "IntervalHull", "NoncentralSquare", "PossibleRange"],
-    "confidence.inversion": ["PooledReports", "ScoreInversion"],
+    "confidence.inversion": ["Comparison", "PooledReports", "ScoreInversion"],
     "consistency.consistency_report": ["ConsistencyReport"],
     "consistency.consistent": ["LimitsOfTheFit"],
     "consistency.junction_tree": ["Beliefs", "JunctionTree"],
@@ -72,19 +88,16 @@ _HOMES = {
     "protocols.rrba.stopping": ["Convergence"],
     "tables.conditional": ["Conditional"],
     "tables.crosstab": ["Crosstab"],
-    "tables.figures": ["Figures", "LimitsOfReports"],
-    "tables.origin": ["Origin"],
-    "tables.parts": ["Parts"],
     "tables.pooled": ["JointReports"],
-    "tables.provenance": ["Collected", "Consistent", "Reconstructed", "Summed"],
-    "tables.rows": ["CrossedRows"],
+    "tables.provenance": ["Collected", "Consistent", "Figures", "LimitsOfReports", "Origin", "Reconstructed", "Summed"],
+    "tables.respondents": ["CrossedRows", "Parts"],
     "tables.table": ["Table"],
     "tables.table_set": ["TableSet"],
     "views.certificate": ["ViewsCertificate"],
 }
 _MODULES = {name: f"ldpstats.{module}" for module, names in _HOMES.items() for name in names}
 _FROM_OUTSIDE: dict[str, type] = {}
-_KEPT: dict[type, dict[str, Any]] = {}
+_KEPT: dict[type, tuple[KeptField, ...]] = {}
 
 C = TypeVar("C", bound=type)
 
@@ -108,7 +121,8 @@ def register(cls: C) -> C:
     Examples
     --------
     >>> from dataclasses import dataclass
-    >>> from ldpstats.saving.registered import class_named, register
+    >>> from ldpstats.extend import register
+    >>> from ldpstats.saving.registered import class_named
     >>> @register
     ... @dataclass(frozen=True)
     ... class Wish:
@@ -119,7 +133,7 @@ def register(cls: C) -> C:
     if not isinstance(cls, type):
         raise LdpstatsError(f"{shortened(cls)} as a class", "a dataclass with a name that no registered class has")
     name = cls.__name__
-    known = _found(name) or cls
+    known = find_class(name) or cls
     # a module that is imported again brings the same class again
     again = (known.__module__, known.__qualname__) == (cls.__module__, cls.__qualname__)
     if not is_dataclass(cls) or not again:
@@ -130,27 +144,23 @@ def register(cls: C) -> C:
 
 def class_named(name: str) -> type:
     """Return the registered class of this name, which is without that of its module."""
-    found = _found(name)
+    found = find_class(name)
     if found is None:
         raise LdpstatsError(
             f"an object of the class {shortened(name)}",
             "an object of a class of this version of ldpstats",
-            "A class from outside the package has to be registered first: ldpstats.saving.registered.register.",
+            "A class from outside the package has to be registered first: ldpstats.extend.register.",
         )
     return found
 
 
-def is_named(name: str) -> bool:
-    """Say whether a registered class has this name."""
-    return _found(name) is not None
-
-
 def is_registered(cls: type) -> bool:
     """Say whether saved files may hold objects of exactly this class."""
-    return _found(cls.__name__) is cls
+    return find_class(cls.__name__) is cls
 
 
-def _found(name: str) -> type | None:
+def find_class(name: str) -> type | None:
+    """Return the registered class of this name, imported when it is first met; None if there is none."""
     if name in _MODULES:
         found: type = getattr(importlib.import_module(_MODULES[name]), name)
         return found
@@ -161,17 +171,26 @@ def _found(name: str) -> type | None:
     return next((kind for kind in mechanisms if kind.__name__ == name), None)
 
 
-def kept_fields(cls: type) -> dict[str, Any]:
-    """Return the names and types of the constructor's arguments, which a file keeps of an object.
+class KeptField(NamedTuple):
+    """An argument of a constructor, which a file keeps of an object."""
 
-    Fields behind an underscore are caches, and left out.
-    """
+    name: str
+    fits: Callable[[object], bool]
+    """Whether a value is of its type."""
+    is_array: bool
+
+
+def kept_fields(cls: type) -> tuple[KeptField, ...]:
+    """Return the constructor's arguments; fields behind an underscore are caches, and left out."""
     if cls not in _KEPT:
         plain = is_dataclass(cls)
         hints = get_type_hints(cls if plain else vars(cls)["__init__"], localns=_Registered(), include_extras=True)
         given = [one.name for one in fields(cls) if one.init] if plain else [*signature(cls).parameters]
-        names = [name for name in given if not name.startswith("_")]
-        _KEPT[cls] = {name: hints[name] for name in names}
+        _KEPT[cls] = tuple(
+            KeptField(name, check_of(hints[name]), get_origin(unaliased(hints[name])) is np.ndarray)
+            for name in given
+            if not name.startswith("_")
+        )
     return _KEPT[cls]
 
 
@@ -190,3 +209,129 @@ class _Registered(dict[str, Any]):
         if name not in _MODULES:
             raise KeyError(name)
         return class_named(name)
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """The range of a number of an annotated type; NaN, which stands for none, is within."""
+
+    least: float
+    most: float
+
+
+Share: TypeAlias = Annotated[float, Within(0, 1)]
+"""A probability, or a share of some whole."""
+Amount: TypeAlias = Annotated[float, Within(0, float("inf"))]
+"""What is not negative, such as a privacy level."""
+Count: TypeAlias = Annotated[int, Within(0, float("inf"))]
+"""How many there are."""
+Check: TypeAlias = Callable[[Any], bool]
+_LARGEST = 10**300
+"""Whole numbers beyond it are no doubles."""
+_NUMBERS: dict[Any, tuple[type, ...]] = {
+    bool: (bool, np.bool_),
+    int: (int, np.integer),
+    float: (int, float, np.integer, np.floating),
+}
+
+
+def unaliased(hint: Any) -> Any:
+    """Return what a type alias stands for (`type Name[T] = ...`); numpy's `NDArray` is one from Python 3.12 on."""
+    meant, parts = getattr(get_origin(hint) or hint, "__value__", None), get_args(hint)
+    if meant is None:
+        return hint
+    return unaliased(meant[parts] if parts else meant)
+
+
+def fits(value: object, hint: Any) -> bool:
+    """Say whether a value is of a type, whose parts are looked at as well."""
+    return check_of(hint)(value)
+
+
+@cache
+def check_of(hint: Any) -> Check:
+    """Return what says whether a value is of a type, whose parts are looked at as well.
+
+    A whole number is a float, truth is no number, an array is of its entries' type, and of a protocol its names are
+    looked for. No value is a function: files cannot hold any.
+    """
+    hint = unaliased(hint)
+    origin, parts = get_origin(hint) or hint, get_args(hint)
+    if hint in _NUMBERS:
+        return partial(_is_number, hint)
+    if origin in _CHECKS:
+        return _CHECKS[origin](parts)
+    if getattr(origin, "_is_protocol", False):
+        names = [name for name in vars(origin) if not name.startswith("_")]
+        # of the class: what is computed when it is asked for is not computed here
+        return lambda value: all(hasattr(type(value), name) or name in getattr(value, "__dict__", ()) for name in names)
+    return lambda value: isinstance(value, origin)
+
+
+def _is_number(kind: type, value: Any) -> bool:
+    if type(value) is kind is not float:
+        return True
+    proper = isinstance(value, _NUMBERS[kind]) and (kind is bool or not isinstance(value, bool))
+    return proper and (kind is not float or not isinstance(value, int) or abs(value) <= _LARGEST)
+
+
+def _tuples(parts: tuple[Any, ...]) -> Check:
+    if parts[1:] == (Ellipsis,):
+        return _collections(tuple)(parts[:1])
+    checks = [check_of(part) for part in parts]
+    return lambda value: (
+        isinstance(value, tuple)
+        and (
+            not checks
+            or (len(value) == len(checks) and all(check(one) for check, one in zip(checks, value, strict=True)))
+        )
+    )
+
+
+def _collections(*kinds: Any) -> Callable[[tuple[Any, ...]], Check]:
+    def check(parts: tuple[Any, ...]) -> Check:
+        checks = [check_of(part) for part in parts]
+        return lambda value: isinstance(value, kinds) and all(fits(one) for fits in checks for one in value)
+
+    return check
+
+
+def _mappings(parts: tuple[Any, ...]) -> Check:
+    name_fits, value_fits = map(check_of, parts or (object, object))
+    return lambda value: (
+        isinstance(value, Mapping) and all(name_fits(name) and value_fits(one) for name, one in value.items())
+    )
+
+
+def _arrays(parts: tuple[Any, ...]) -> Check:
+    entries = get_args(parts[1])[0] if len(parts) > 1 else Any
+    kind = get_origin(entries) or entries
+    return lambda value: (
+        isinstance(value, (np.ndarray, np.generic)) and (kind is Any or np.issubdtype(value.dtype, kind))
+    )
+
+
+def _unions(parts: tuple[Any, ...]) -> Check:
+    checks = [check_of(part) for part in parts]
+    return lambda value: any(check(value) for check in checks)
+
+
+def _ranges(parts: tuple[Any, ...]) -> Check:
+    check, (_, within) = check_of(parts[0]), parts
+    return lambda value: check(value) and not (value < within.least or value > within.most)
+
+
+_CHECKS: dict[Any, Callable[[tuple[Any, ...]], Check]] = {
+    Any: lambda _: lambda value: not callable(value),
+    NoneType: lambda _: lambda value: value is None,
+    Annotated: _ranges,
+    Union: _unions,
+    UnionType: _unions,
+    Literal: lambda parts: lambda value: any(type(value) is type(one) and value == one for one in parts),
+    tuple: _tuples,
+    **dict.fromkeys((list, Sequence, Iterable, Collection), _collections(list, tuple)),
+    frozenset: _collections(frozenset),
+    **dict.fromkeys((dict, Mapping), _mappings),
+    np.ndarray: _arrays,
+    Callable: lambda _: lambda _value: False,
+}

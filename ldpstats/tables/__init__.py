@@ -2,10 +2,17 @@
 
 from ldpstats.tables.conditional import Conditional
 from ldpstats.tables.crosstab import Crosstab
-from ldpstats.tables.figures import Figures
-from ldpstats.tables.origin import Origin, randomized_by
 from ldpstats.tables.pooled import JointReports, pooled_blocks, pooled_measured
-from ldpstats.tables.provenance import Collected, Consistent, Provenance, Reconstructed, Summed
+from ldpstats.tables.provenance import (
+    Collected,
+    Consistent,
+    Figures,
+    Origin,
+    Provenance,
+    Reconstructed,
+    Summed,
+    randomized_by,
+)
 from ldpstats.tables.table import Table, checked_table
 from ldpstats.tables.table_set import TableSet, checked_table_set
 

@@ -6,22 +6,21 @@ import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
 
-from ldpstats.confidence.comparisons import Comparison
 from ldpstats.confidence.confidence_sets import FiellerQuotient
-from ldpstats.confidence.inversion import PooledReports, ScoreInversion, counted_by_part
+from ldpstats.confidence.inversion import Comparison, PooledReports, ScoreInversion, counted_by_part
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.estimation import ASSUMED
 from ldpstats.noise import simulation
 from ldpstats.numbers.arrays import BoolArray, FloatArray, significance
-from ldpstats.presentation import Picture, Summary, plain_values, summary_of_figures
+from ldpstats.presentation import Picture, Result, Summary, plain_values, summary_of_figures
+from ldpstats.privacy import PrivacyStatement
 from ldpstats.tables.provenance import Consistent
 from ldpstats.tables.table import Table
-from ldpstats.tables.table_result import TableResult
 from ldpstats.tables.unbiased_cells import (
     assuming,
     bound_of,
@@ -32,6 +31,30 @@ from ldpstats.tables.unbiased_cells import (
     provenance_in_words,
     unbiased_cells,
 )
+
+
+class TableResult(Result, Protocol):
+    """What is worked out of one table, with the reports and the privacy of that."""
+
+    __slots__ = ()
+
+    table: Table
+
+    @property
+    def n(self) -> int:
+        """The number of reports behind the table."""
+        return self.table.n
+
+    @property
+    def privacy(self) -> PrivacyStatement:
+        """What the respondents were promised."""
+        return self.table.privacy
+
+    @property
+    def simulated(self) -> int:
+        """How many of the reports came from a simulation instead of a respondent."""
+        return self.table.simulated
+
 
 _CLEAR = 2.0
 _NAMED = 5

@@ -1,9 +1,9 @@
-"""Crosstabs: rows by columns with standard errors, totals, and adjusted residuals through the channel."""
+"""Crosstabs: shares of rows by columns, with totals, errors, and adjusted residuals through the channel."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
@@ -17,13 +17,70 @@ from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.estimation import ASSUMED, TABLE_METHODS, Estimate
 from ldpstats.noise import simulation
 from ldpstats.numbers.arrays import FloatArray, significance
-from ldpstats.presentation import Axes, Picture, Summary, plain_values
-from ldpstats.tables.conditional import Conditional
-from ldpstats.tables.residuals import AdjustedResiduals, adjusted_residuals
+from ldpstats.presentation import Axes, Panel, Picture, Summary, panel_of_figures, plain_values
+from ldpstats.tables.conditional import Conditional, TableResult
 from ldpstats.tables.table import Table
-from ldpstats.tables.table_result import TableResult
-from ldpstats.tables.unbiased_cells import assuming, improper_in_words, provenance_in_words
-from ldpstats.tables.wide_panels import wide_panels, with_errors
+from ldpstats.tables.unbiased_cells import (
+    AdjustedResiduals,
+    adjusted_residuals,
+    assuming,
+    improper_in_words,
+    provenance_in_words,
+)
+
+# letters that the columns of one panel may take together
+_WIDTH = 84
+_GAP = 2
+# how many digits of an error are shown, and of a share at least
+_OF_ERRORS, _LEAST = 2, 3
+# the root of what rounding leaves of a variance of zero
+_NO_ERROR = 1e-7
+
+
+def with_errors(shares: FloatArray, errors: FloatArray, *, percent: bool) -> list[list[str]]:
+    """Return shares as texts, each with its standard error where it has one; a dash where the share is nan."""
+    known = errors[np.isfinite(errors) & (errors > _NO_ERROR)]
+    # a table of many cells has small ones, whose digits count
+    fine = _OF_ERRORS - 1 - math.floor(math.log10(float(np.median(known)))) if known.size else _LEAST
+    digits = min(max(fine, _LEAST), 6) - (2 if percent else 0)
+    scale, unit = (100, " %") if percent else (1, "")
+
+    def text(share: float, error: float) -> str:
+        if math.isnan(share):
+            return "-"
+        shown = f"{scale * share:z.{digits}f}{unit}"
+        return f"{shown} ± {scale * error:.{digits}f}" if error > _NO_ERROR else shown
+
+    return [[text(*pair) for pair in zip(*row, strict=True)] for row in zip(shares, errors, strict=True)]
+
+
+def wide_panels(
+    title: str,
+    heads: Sequence[str],
+    labels: Sequence[Sequence[str]],
+    beside: Sequence[str],
+    texts: Sequence[Sequence[str]],
+) -> list[Panel]:
+    """Return panels with the same labelled rows, as many as it takes for all columns; `beside` labels the columns."""
+    found = []
+    parts = list(_parts([max(map(len, column)) for column in zip(beside, *texts, strict=True)]))
+    for part in parts:
+        which = f", from {beside[part][0]} to {beside[part][-1]}" if len(parts) > 1 else ""
+        rows = [[*label, *row[part]] for label, row in zip(labels, texts, strict=True)]
+        found.append(panel_of_figures([*heads, *beside[part]], rows, f"{title}{which}"))
+    return found
+
+
+def _parts(widths: Sequence[int]) -> Iterator[slice]:
+    """Yield runs of columns that have room beside each other."""
+    first, taken = 0, 0
+    for place, width in enumerate(widths):
+        if taken + width > _WIDTH and place > first:
+            yield slice(first, place)
+            first, taken = place, 0
+        taken += width + _GAP
+    yield slice(first, len(widths))
+
 
 Normalization: TypeAlias = Literal["all", "rows", "columns"]
 """What the cells of a crosstab are shares of."""

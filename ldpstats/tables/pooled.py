@@ -15,20 +15,19 @@ from ldpstats.estimation import Estimate, Measured
 from ldpstats.estimation.blocks import Block
 from ldpstats.numbers.arrays import FloatArray, IntArray, integers_below
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.tables.figures import Figures
-from ldpstats.tables.parts import Parts
-from ldpstats.tables.provenance import Summed
-from ldpstats.tables.rows import LARGEST_CROSSED, CrossedRows
+from ldpstats.tables.provenance import Figures, Summed
+from ldpstats.tables.respondents import LARGEST_CROSSED, CrossedRows, Parts
 from ldpstats.tables.shared import (
     REPORTS,
+    Contribution,
     SharedReports,
+    Stacked,
     TableReports,
     as_reported,
     common_to,
     overlapping,
     reports_once,
 )
-from ldpstats.tables.stacked import Contribution, Stacked
 from ldpstats.tables.table import Table
 
 # singular values below this share of the largest are rounding

@@ -1,12 +1,22 @@
-"""Provenance: where a table comes from, and what must be assumed for it beside what the reports tell."""
+"""Provenance: where a table comes from, its assumptions and figures, and what is known of the reports behind a set."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self, TypeAlias
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeAlias
 
 from ldpstats.errors import LdpstatsError, shortened
+from ldpstats.estimation import Estimate, Measured
+from ldpstats.estimation.estimate import among_proportions
+from ldpstats.numbers.arrays import FloatArray, IntArray
+from ldpstats.presentation import Summary
+from ldpstats.saving.files import Saveable
+
+if TYPE_CHECKING:
+    from ldpstats.tables.pooled import JointReports
 
 Groups: TypeAlias = tuple[tuple[str, ...], ...]
 
@@ -145,17 +155,107 @@ def _added(one: Provenance, attributes: tuple[str, ...]) -> Groups:
     return (attributes,)
 
 
-def saved(plain: Mapping[str, Any]) -> Provenance:
-    """Read the provenance of a table with reports of its own, as `to_dict` wrote it."""
-    kind = plain["kind"]
-    if kind == Summed.kind:
-        return Summed(_names(plain["of"]), tuple(map(_names, plain.get("pooled", ()))))
-    if kind != Collected.kind:
-        raise LdpstatsError(f"a saved table that was {shortened(kind)}", "tables that were collected, or added up")
-    return COLLECTED
+@dataclass(frozen=True, slots=True, eq=False)
+class Figures:
+    """Estimate of a table derived from other tables.
+
+    `measured` are unbiased sums of cells, None where blocks tell more; `wider` is a larger table to find bounds in.
+    """
+
+    shown: Estimate
+    measured: Measured | None = None
+    wider: JointReports | None = None
+
+    def onto(self, of_cell: IntArray, size: int) -> Figures:
+        """Add the cells up to those of another table; `of_cell` is the new cell of every old one."""
+        measured = self.measured and self.measured.onto(of_cell, size)
+        return replace(self, shown=self.shown.summed(of_cell, size), measured=measured)
 
 
-def _names(plain: Sequence[str]) -> tuple[str, ...]:
-    if not isinstance(plain, list) or not all(isinstance(name, str) for name in plain):
-        raise LdpstatsError(f"the attributes {shortened(plain)}", "a list of names")
-    return tuple(plain)
+@dataclass(frozen=True, slots=True, eq=False)
+class LimitsOfReports:
+    """Intervals of a table's unbiased estimate, for cells that are shown otherwise."""
+
+    unbiased: Estimate
+
+    @property
+    def kind(self) -> str:
+        """How the intervals were found, in words."""
+        return f"{self.unbiased.kind_of_intervals}, of the unbiased estimate"
+
+    @property
+    def std_err(self) -> FloatArray:
+        """The standard errors of the unbiased estimate."""
+        return self.unbiased.std_err
+
+    def limits(self, alpha: float) -> FloatArray:
+        """Return the intervals of the unbiased estimate."""
+        return among_proportions(self.unbiased.estimate, self.unbiased.conf_int(alpha))
+
+    def summed(self, of_cell: IntArray, size: int) -> LimitsOfReports:
+        """Return the intervals of sums of cells; `of_cell` is the new cell of every old one."""
+        return LimitsOfReports(self.unbiased.summed(of_cell, size))
+
+
+@dataclass(frozen=True, slots=True)
+class Origin(Saveable):
+    """Protocol of the reports, as it was then: fingerprint, mechanisms in words by attributes, and their sources."""
+
+    protocol: str
+    mechanisms: Mapping[str, str]
+    sources: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        texts = [self.protocol, *chain(*self.mechanisms.items(), *self.sources.items())]
+        if not self.mechanisms or not all(isinstance(one, str) for one in texts):
+            raise LdpstatsError(f"the origin {shortened(texts)}", "a fingerprint, and words for some tables")
+
+    def __hash__(self) -> int:
+        return hash((self.protocol, *self.mechanisms.items()))
+
+    @property
+    def words(self) -> str:
+        """The protocol and what randomized the reports, as a sentence."""
+        found = Counter(self.mechanisms.values())
+        counted = [f"{words} ({number:,} {'table' if number == 1 else 'tables'})" for words, number in found.items()]
+        return f"Collected under the protocol {self.protocol}: {'; '.join(counted if len(found) > 1 else found)}."
+
+    @property
+    def cited(self) -> list[str]:
+        """The mechanisms, each once, with where it was published."""
+        return [
+            f"{words} ({self.sources[words]})" if words in self.sources else words
+            for words in dict.fromkeys(self.mechanisms.values())
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {"protocol": self.protocol, "mechanisms": dict(self.mechanisms), "sources": dict(self.sources)}
+
+
+def randomized_by(origins: Iterable[Origin], group: str) -> str:
+    """Return what randomized the reports behind a table, in words; empty where that is not known.
+
+    Parameters
+    ----------
+    origins : iterable of Origin
+    group : str
+        The table's attributes, as origins have them.
+    """
+    return "; ".join(dict.fromkeys(one.mechanisms[group] for one in origins if group in one.mechanisms))
+
+
+class ReportCheck(Protocol):
+    """What a table set keeps of a check of its reports: warnings where something was found, and a summary."""
+
+    __slots__ = ()
+
+    @property
+    def warning(self) -> Sequence[str]:
+        """Sentences that the summary of the tables adds; none where nothing was found."""
+
+    def summary(self) -> Summary:
+        """Return what was looked at, and what was found."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values."""

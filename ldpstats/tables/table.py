@@ -34,10 +34,16 @@ from ldpstats.noise import simulation
 from ldpstats.numbers.arrays import FloatArray, IntArray, significance, unweighted
 from ldpstats.presentation import Axes, Picture, Result, Summary, plain_values, summary_of_figures
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.tables.figures import Figures, LimitsOfReports
-from ldpstats.tables.parts import Parts, new_identity
-from ldpstats.tables.provenance import COLLECTED, Consistent, Provenance, Reconstructed, assuming_briefly
-from ldpstats.tables.rows import CrossedRows
+from ldpstats.tables.provenance import (
+    COLLECTED,
+    Consistent,
+    Figures,
+    LimitsOfReports,
+    Provenance,
+    Reconstructed,
+    assuming_briefly,
+)
+from ldpstats.tables.respondents import CrossedRows, Parts, new_identity
 
 if TYPE_CHECKING:
     from ldpstats.tables.conditional import Conditional
@@ -110,18 +116,12 @@ class Table(Result):
             object.__setattr__(self, "parts", own)
         if self.method not in list(TABLE_METHODS) and not self.figures:
             raise LdpstatsError(f"method = {self.method!r}", one_line(list(TABLE_METHODS)))
-        if self.figures and self.figures.shown.estimate.shape != (self.domain.size(),):
-            raise LdpstatsError(
-                f"figures of {self.figures.shown.estimate.shape} cells for a table of {self.domain.size()}",
-                "figures of all cells of the table, flattened",
-            )
+        if self.figures:
+            measured, cells = self.figures.measured, (self.domain.size(),)
+            if {self.figures.shown.estimate.shape, measured.sums.shape[1:] if measured else cells} != {cells}:
+                raise LdpstatsError(f"figures of other cells than the {cells[0]} of a table", "all of them, flattened")
         if isinstance(self.provenance, Consistent) and len(self.sources) != 1:
             raise LdpstatsError(f"a consistent table of {len(self.sources)} others", "the one that it was moved from")
-        if self.figures and self.figures.measured and self.figures.measured.sums.shape[1] != self.domain.size():
-            raise LdpstatsError(
-                f"sums of {self.figures.measured.sums.shape[1]} cells of a table of {self.domain.size()}",
-                "sums of the cells of the table",
-            )
         for question in (block.question for block in self.blocks):
             if (question.attributes, question.shape) != (self.attributes, self.shape):
                 raise LdpstatsError(
@@ -131,7 +131,12 @@ class Table(Result):
         self._refuse_less()
 
     def _refuse_less(self) -> None:
-        """Refuse a statement that promises more than the reports keep, or than the tables it was made of promise."""
+        """Refuse more reports than respondents, and a statement that promises more than reports, or sources, keep."""
+        # a table of others counts reports of respondents who answered several questions
+        own: tuple[Table | CrossedRows, ...] = () if self.figures or self.sources else (self, *self.rows)
+        for reports, most in ((one.n, one.parts.n) for one in own):
+            if reports > most:
+                raise LdpstatsError(f"{reports:,} reports of {most:,} respondents", "one report of a respondent")
         # answers to several groups cost no more than their levels together
         groups = self.privacy.per_group.values()
         promised = min(self.privacy.epsilon, sum(groups) if groups else math.inf)
@@ -165,11 +170,12 @@ class Table(Result):
     @cached_property
     def cells(self) -> Estimate:
         """The flattened estimate with its covariance, the last attribute varying fastest."""
-        if self.figures:
-            return self.figures.shown
+        return self.figures.shown if self.figures else self._estimated(self.method)
+
+    def _estimated(self, method: str) -> Estimate:
         answered = [block for block in self.blocks if block.n > 0]
         refuse_empty(len(answered), f"the table of {' and '.join(self.attributes)}")
-        found = TABLE_METHODS[self.method].estimated(answered)
+        found = TABLE_METHODS[method].estimated(answered)
         # some methods take the last blocks only
         return replace(found, privacy=self.privacy, simulated=min(self.simulated, found.n))
 
@@ -197,9 +203,7 @@ class Table(Result):
     def unbiased(self) -> Estimate:
         """The linear, unbiased estimate of all cells, whatever the method; refused where reports leave some open."""
         if self.blocks:
-            if self.method == "unbiased" and not self.figures:
-                return self.cells
-            return replace(self, method="unbiased", figures=None, provenance=COLLECTED, parts=Parts.none()).cells
+            return self.cells if self.method == "unbiased" and not self.figures else self._estimated("unbiased")
         estimate, covariance = self.measured.solved()
         return Estimate(estimate, covariance, self.n, self.privacy, self.simulated)
 

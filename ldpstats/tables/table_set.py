@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
 from itertools import product
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,31 +17,20 @@ from ldpstats.answers.columns import listed
 from ldpstats.answers.domain import Classes, Domain
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line, shortened
 from ldpstats.estimation import ASSUMED, ChannelFit
-from ldpstats.estimation.blocks import Block
-from ldpstats.noise import Tally, simulation
-from ldpstats.numbers.arrays import at_least
+from ldpstats.noise import simulation
 from ldpstats.presentation import Picture, Result, Summary, plain_values, summary_of_figures
 from ldpstats.privacy import PrivacyStatement, rounded_up
-from ldpstats.saving.codec import decoded, decoded_as, encoded
-from ldpstats.saving.envelope import opened_by_version, sealed
-from ldpstats.saving.files import write
-from ldpstats.saving.hints import fits
-from ldpstats.tables.origin import Origin
-from ldpstats.tables.parts import Parts
+from ldpstats.saving.codec import decoded_as, encoded
+from ldpstats.saving.files import opened, sealed, write
+from ldpstats.saving.registered import fits
 from ldpstats.tables.pooled import pooled_table
-from ldpstats.tables.provenance import merged, saved
-from ldpstats.tables.report_check import ReportCheck
-from ldpstats.tables.rows import CrossedRows, merged_rows
+from ldpstats.tables.provenance import Origin, ReportCheck, merged
+from ldpstats.tables.respondents import CrossedRows, Parts, merged_rows
 from ldpstats.tables.shared import reports_once, sharing_in_words
 from ldpstats.tables.table import Table, fit_of, refuse_less
 
-_KIND = "table set"
-_COLLECTED, _DERIVED = 4, 5
-"""Versions: tables that have their own reports, and any."""
-_ASKED, _ANSWERED = ("attributes", "shape", "classes", "answers"), ("noise", "counts", "n", "simulated")
 _MOST_LINES = 60
 """So many tables are listed in a summary."""
-T = TypeVar("T")
 
 
 class TableSet(Result):
@@ -358,37 +347,7 @@ class TableSet(Result):
 
     def to_json(self) -> str:
         """Return everything as JSON; `from_json` restores it exactly."""
-        if any(table.figures or table.sources for table in self):
-            return sealed(_KIND, _DERIVED, encoded(self))
-        # tables of the same respondents share what says who they are, and tables of the same reports these
-        rows = list({id(one): one for table in self for one in table.rows}.values())
-        everybody = [*(table.parts for table in self), *(one.parts for one in rows)]
-        places = {parts: place for place, parts in enumerate(dict.fromkeys(everybody))}
-        tallies = {_content(block): block for table in self for block in table.blocks}
-        numbers = {content: place for place, content in enumerate(tallies)}
-        tables = [
-            {
-                "privacy": table.privacy.to_dict(),
-                "attributes": list(table.attributes),
-                "blocks": [_only(block, _ASKED) | {"tally": numbers[_content(block)]} for block in table.blocks],
-                "method": table.method,
-                "provenance": table.provenance.to_dict(),
-                "parts": places[table.parts],
-                "rows": [next(place for place, one in enumerate(rows) if one is own) for own in table.rows],
-            }
-            for table in self
-        ]
-        body = {
-            "domain": self.domain.to_dict(),
-            "privacy": self.privacy.to_dict(),
-            "parts": [parts.to_list() for parts in places],
-            "rows": [one.to_dict() | {"parts": places[one.parts]} for one in rows],
-            "tallies": [_only(block, _ANSWERED) for block in tallies.values()],
-            "tables": tables,
-            **({"checks": encoded(self.checks)} if self.checks else {}),
-            **({"origins": encoded(self.origins)} if self.origins else {}),
-        }
-        return sealed(_KIND, _COLLECTED, body)
+        return sealed("table set", 1, encoded(self))
 
     @classmethod
     def from_json(cls, text: str) -> TableSet:
@@ -399,59 +358,11 @@ class TableSet(Result):
         text : str
             What `to_json` returned, or what is in a file that `save` wrote.
         """
-        return opened_by_version(text, _KIND, {_COLLECTED: cls._read, _DERIVED: lambda body: decoded_as(cls, body)})
-
-    @classmethod
-    def _read(cls, body: Mapping[str, Any]) -> TableSet:
-        domain = Domain(body["domain"])
-        reading = _SavedReferences(domain, body)
-        tables = [reading.table(plain) for plain in body["tables"]]
-        checks, origins = (decoded(body[name]) if name in body else () for name in ("checks", "origins"))
-        return cls(domain, tables, PrivacyStatement(**body["privacy"]), checks, origins)
-
-
-class _SavedReferences:
-    """What several tables of a saved set refer to, read once and shared by them."""
-
-    def __init__(self, domain: Domain, body: Mapping[str, Any]) -> None:
-        self._domain, self._tallies = domain, body["tallies"]
-        self._parts = [Parts.from_list(plain) for plain in body["parts"]]
-        self._rows = [CrossedRows.from_dict(plain, domain, _at(self._parts, plain["parts"])) for plain in body["rows"]]
-        self._read: dict[int, Tally] = {}
-
-    def table(self, plain: Mapping[str, Any]) -> Table:
-        """Read a table."""
-        blocks = tuple(map(self._block, plain["blocks"]))
-        privacy, own = PrivacyStatement(**plain["privacy"]), _at(self._parts, plain["parts"])
-        rows = tuple(_at(self._rows, place) for place in plain["rows"])
-        domain = self._domain.project(plain["attributes"])
-        provenance = saved(plain["provenance"])
-        table = Table(domain, blocks, privacy, plain["method"], own, provenance, rows=rows)
-        if table.n > own.n:
-            raise LdpstatsError(f"{table.n:,} reports of {own.n:,} respondents", "one report of a respondent")
-        return table
-
-    def _block(self, plain: Mapping[str, Any]) -> Block:
-        place = at_least(plain["tally"], 0, "the place of a tally")
-        block = Block.from_dict({**plain, **self._tallies[place]})
-        return replace(block, tally=self._read.setdefault(place, block.tally))
+        return opened(text, "table set", 1, partial(decoded_as, cls))
 
 
 def _many(number: int, what: str) -> str:
     return f"{number:,} {what}{'s' * (number != 1)}"
-
-
-def _at(shared: Sequence[T], place: object) -> T:
-    return shared[at_least(place, 0, "the place of what tables share")]
-
-
-def _only(block: Block, names: Iterable[str]) -> dict[str, Any]:
-    plain = block.to_dict()
-    return {name: plain[name] for name in names}
-
-
-def _content(block: Block) -> Hashable:
-    return block.answers, block.noise, block.tally.counts.tobytes(), block.n, block.tally.simulated
 
 
 def _refuse_same_reports(ours: TableSet, theirs: TableSet) -> None:

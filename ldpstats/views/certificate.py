@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from ldpstats.errors import LdpstatsError, shortened
 from ldpstats.presentation import Result, Summary, plain_values, summary_of_facts
-from ldpstats.saving.hints import Count
+from ldpstats.saving.registered import Count
 from ldpstats.views.arguments import (
     Attribute,
     Cover,

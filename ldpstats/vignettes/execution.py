@@ -8,17 +8,15 @@ import os
 import signal
 import sys
 import threading
-from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from ldpstats.errors import LdpstatsError
 from ldpstats.presentation import progress
-from ldpstats.presentation.text import visible
-from ldpstats.vignettes.notebooks import Notebook
+from ldpstats.presentation.formats import visible
+from ldpstats.vignettes.notebooks import Notebook, require
 
-_EXTRA = "pip install 'ldpstats[vignettes]'"
 _ARGUMENTS = ["--InlineBackend.figure_formats={'svg'}", "--InteractiveShellApp.ignore_cwd=True"]
 _LONGEST_SOCKET = 100
 """Bytes that the name of a socket may have on all systems."""
@@ -38,11 +36,7 @@ def executed(notebook: Notebook, folder: Path, name: str) -> Notebook:
     notebook, folder, name
         `folder` has its files; no modules are imported from there, since a file of answers may be called "random.py".
     """
-    for package in ("nbclient", "ipykernel", "matplotlib"):
-        if find_spec(package) is None:
-            raise LdpstatsError(
-                f"vignettes cannot run without the package {package}", f"an installed {package}", _EXTRA
-            )
+    require("nbclient", "ipykernel", "matplotlib")
     from nbclient.exceptions import CellExecutionError, DeadKernelError
 
     arrived: list[int] = []

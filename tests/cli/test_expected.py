@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.shell import done, run
 
-from ldpstats.cli.expected import ANSWERS, DOMAIN, PROTOCOL, REPORTS, TABLES, FileKind
+from ldpstats.cli.contents import ANSWERS, DOMAIN, PROTOCOL, REPORTS, TABLES, FileKind
 from ldpstats.client import Respondent
 
 ROWS = "F,yes,old\nM,no,young\nF,no,old\nM,yes,old\nM,no,old\n" * 40

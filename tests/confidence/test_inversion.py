@@ -14,7 +14,7 @@ from support.rare_tables import CELLS, block_of, table_of
 
 import ldpstats as ldp
 from ldpstats.answers.questions import Question
-from ldpstats.confidence import comparisons as fits
+from ldpstats.confidence import inversion as fits
 from ldpstats.confidence.confidence_sets import FiellerQuotient
 from ldpstats.confidence.inversion import PooledReports, ScoreInversion
 from ldpstats.estimation import Measured

@@ -12,8 +12,7 @@ from support.measured_sums import ABC, BITS, CHAIN, MANY, PAIRS, Array, margins,
 from ldpstats import Domain
 from ldpstats.identification import bounds_of
 from ldpstats.identification.identified import Identified, radius
-from ldpstats.identification.pointwise import Pointwise
-from ldpstats.identification.possible_tables import nearest_table
+from ldpstats.identification.possible_tables import Pointwise, nearest_table
 
 
 def test_pointwise_limits_have_the_degrees_of_freedom_of_what_they_rest_on() -> None:

@@ -21,7 +21,7 @@ from support.report_files import PROTOCOLS, messages, people, with_digest, write
 import ldpstats as ldp
 from ldpstats.io import counted_files, csv_files, parquet_files
 from ldpstats.saving.codec import encoded
-from ldpstats.saving.envelope import sealed
+from ldpstats.saving.files import sealed
 
 ROOT = Path(killed_count.__file__).parents[2]
 NUMBERS = PROTOCOLS["numbers"]

@@ -15,7 +15,7 @@ import ldpstats as ldp
 from ldpstats.io import parquet_files
 from ldpstats.io.headers import DamagedFileError
 from ldpstats.io.parquet_files import checksum
-from ldpstats.saving.envelope import digest
+from ldpstats.saving.files import digest
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

@@ -45,7 +45,7 @@ from ldpstats.protocols import (
     WholeView,
 )
 from ldpstats.protocols.rrba import Answer
-from ldpstats.saving.envelope import sealed
+from ldpstats.saving.files import sealed
 
 CLIENTS = Path(__file__).parents[2] / "clients"
 JAVASCRIPT = CLIENTS / "js" / "ldpstats.mjs"

@@ -11,7 +11,7 @@ import pytest
 
 import ldpstats as ldp
 from ldpstats.mechanisms import REGISTRY, Mechanism, mechanism
-from ldpstats.noise import noise_from_dict
+from ldpstats.saving.codec import decoded, encoded
 
 LASTING = "repeated answers"
 KINDS = [kind for kind in REGISTRY if kind.only_k is None]
@@ -50,7 +50,7 @@ def test_it_carries_a_survey_from_answers_to_a_verdict(kind: type[Mechanism]) ->
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_its_noise_can_be_saved_and_made_again(kind: type[Mechanism]) -> None:
     noise = kind(k=7, epsilon=1.0).noise
-    assert noise_from_dict(json.loads(json.dumps(noise.to_dict()))) == noise
+    assert decoded(json.loads(json.dumps(encoded(noise)))) == noise
     assert pickle.loads(pickle.dumps(noise)) == noise  # noqa: S301  # our own
 
 

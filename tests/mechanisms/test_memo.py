@@ -20,7 +20,7 @@ from ldpstats.mechanisms.dbitflip import DBitFlipPM
 from ldpstats.mechanisms.longitudinal import Longitudinal
 from ldpstats.mechanisms.longitudinal_rounds import LBLH, LGRR, LOLH, LOSUE, LOUE, LSUE, LUE
 from ldpstats.mechanisms.memo import Memo, _encoded
-from ldpstats.saving.envelope import sealed
+from ldpstats.saving.files import sealed
 
 MECHANISMS: list[Longitudinal] = [
     LGRR(5, 2.0),

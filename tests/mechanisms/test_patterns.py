@@ -23,7 +23,8 @@ from ldpstats.inference.planning.design import PlannedTest
 from ldpstats.limits import MOST_PATTERNS
 from ldpstats.mechanisms import OLH, OUE, SS, SUE, Mechanism, mechanism
 from ldpstats.mechanisms.patterns import Patterns
-from ldpstats.noise import DenseChannel, MultinomialNoise, PatternChannel, SupportNoise, Tally, noise_from_dict
+from ldpstats.noise import DenseChannel, MultinomialNoise, PatternChannel, SupportNoise, Tally
+from ldpstats.saving.codec import decoded, encoded
 
 DOMAIN = ldp.Domain({"a": ["x", "y"], "b": ["p", "q", "r"]})
 PEOPLE = np.array([1200, 100, 100, 300, 200, 100])
@@ -80,14 +81,13 @@ class TestTheLaw:
 
     def test_it_can_be_saved_and_pickled_and_a_file_cannot_ask_for_too_much(self) -> None:
         noise = SS(6, 0.5).finest.noise
-        plain = noise.to_dict()
-        assert noise_from_dict(plain) == noise
+        assert decoded(encoded(noise)) == noise
         assert pickle.loads(pickle.dumps(noise)) == noise  # noqa: S301  # our own
         assert noise != OUE(6, 0.5).finest.noise
         many = [SupportNoise.independent(cells, 0.5, 0.1) for cells in (11, 4 * 10**6)]
         for support in (*many, SupportNoise.subset(4 * 10**6, 0.9, 2 * 10**6), SupportNoise.subset(17, 0.9, 4)):
             with pytest.raises(LdpstatsError, match=f"of {support.cells:,} values.*up to 1,024"):
-                noise_from_dict({**support.to_dict(), "kind": "patterns"})
+                decoded({"PatternChannel": {"support": encoded(support)}})
         assert SUE(4 * 10**6, 1.0).finest == SUE(4 * 10**6, 1.0)
 
 

@@ -15,7 +15,7 @@ from support.spoken import spoken
 import ldpstats as ldp
 from ldpstats.networks.pair_evidence import averaging_threshold
 from ldpstats.networks.structure import EdgeConstraints, Separation, Structure
-from ldpstats.saving.envelope import sealed
+from ldpstats.saving.files import sealed
 
 DOMAIN = ldp.Domain({"rain": ["yes", "no"], "lawn": ["wet", "dry"], "hose": ["on", "off"], "pipe": [1, 2, 3]})
 RAIN, HOSE = np.array([0.3, 0.7]), np.array([0.4, 0.6])

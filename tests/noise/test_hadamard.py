@@ -20,6 +20,7 @@ from ldpstats.noise.hadamard import (
     random_columns,
     walsh_hadamard,
 )
+from ldpstats.saving.codec import decoded, encoded
 
 RNG = np.random.default_rng(1)
 E = math.e
@@ -89,12 +90,8 @@ def test_what_are_no_hadamard_coefficients_is_refused(cells: int, truth: float) 
 
 
 @pytest.mark.parametrize("channel", HADAMARD.values(), ids=HADAMARD)
-def test_channels_have_plain_values_and_do_not_merge(channel: Any) -> None:
-    plain = channel.to_dict()
-    kind = {"hadamard-response": HadamardResponse, "hadamard-coefficients": HadamardRandomizedResponse}[
-        plain.pop("kind")
-    ]
-    assert kind(**plain) == channel
+def test_channels_are_saved_and_do_not_merge(channel: Any) -> None:
+    assert decoded(encoded(channel)) == channel
     assert channel.bounds() is None
     assert channel.merged(np.zeros(channel.cells, dtype=int)) is None
 

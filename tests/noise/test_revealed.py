@@ -14,9 +14,10 @@ from support.comparisons import FALSE_FAILURE_RATE, close, some_frequencies
 from support.revealed_bits import COHORTS, DBITFLIP, FILTERS, REVEALED, SKETCH, SOME_OF_A_COHORT, UNARY, UNIDENTIFIED
 
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, ReportError
-from ldpstats.noise import SupportNoise, Tally, noise_from_dict
+from ldpstats.noise import SupportNoise, Tally
 from ldpstats.noise.revealed import RevealedBits, differing_bits
 from ldpstats.noise.subsets import uniform_subset_counts
+from ldpstats.saving.codec import decoded, encoded
 
 
 @pytest.mark.parametrize("noise", [one for name, one in REVEALED.items() if name != "unidentified"], ids=str)
@@ -76,7 +77,7 @@ def test_covariances_of_thousands_of_slots_take_no_matrix_of_slots_by_slots() ->
 
 def test_models_compare_by_content_and_travel() -> None:
     for noise in (COHORTS, DBITFLIP):
-        again = noise_from_dict(noise.to_dict())
+        again = decoded(encoded(noise))
         assert noise == again == pickle.loads(pickle.dumps(noise))  # noqa: S301  # made here
         assert hash(noise) == hash(again)
         assert not pickle.loads(pickle.dumps(noise)).encoding.flags.writeable  # noqa: S301  # made here

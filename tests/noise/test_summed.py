@@ -15,8 +15,9 @@ from support.report_laws import report_law
 
 import ldpstats as ldp
 from ldpstats.estimation.estimate import Estimate
-from ldpstats.noise import SummedSupport, SupportNoise, Tally, noise_from_dict
+from ldpstats.noise import SummedSupport, SupportNoise, Tally
 from ldpstats.noise.weighted import weighted_report
+from ldpstats.saving.codec import decoded, encoded
 
 BITS = SummedSupport(SupportNoise.independent(6, 0.5, 0.2), (3, 1, 2))
 SETS = SummedSupport(SupportNoise.subset(6, 0.75, 3), (1, 4, 1))
@@ -73,7 +74,7 @@ class TestNoise:
 
     @each_noise
     def test_it_survives_json_exactly(self, noise: SummedSupport) -> None:
-        assert noise_from_dict(json.loads(json.dumps(noise.to_dict()))) == noise
+        assert decoded(json.loads(json.dumps(encoded(noise)))) == noise
 
     @pytest.mark.parametrize("sizes", [(6,), (3, 2), (3, 4), (6, 0), (3, 3.0)])
     def test_classes_that_are_not_all_values_are_refused(self, sizes: Any) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
-from matplotlib.patches import Rectangle
 
 from ldpstats.pictures.heat_map import HeatMap
 
@@ -28,53 +28,48 @@ def heat_map(side: int) -> HeatMap:
     return HeatMap("V", ("simulated",), labels, numbers / (2 * side), numbers % 2 == 1, asked, "Cramér's V")
 
 
+def squares(axes: Axes) -> dict[tuple[int, int], tuple[PolyCollection, list[float]]]:
+    """Return what draws each square, by its column and row, with the colour of its area."""
+    found = {}
+    for kind in axes.collections:
+        places = [tuple(np.rint(path.vertices[:4].mean(axis=0)).astype(int).tolist()) for path in kind.get_paths()]
+        colours = np.resize(kind.get_facecolor(), (len(places), 4)).tolist()
+        found |= {place: (kind, colour) for place, colour in zip(places, colours, strict=True)}
+    return found
+
+
 @pytest.mark.parametrize("side", [2, 3, 12, 37])
 def test_pairs_that_were_asked_for_are_squares(side: int) -> None:
     picture = heat_map(side)
     axes = picture.draw()
-    colours = [patch.get_facecolor() for patch in axes.patches if isinstance(patch, Rectangle)]
-    colours += [colour for one in axes.collections if isinstance(one, PolyCollection) for colour in one.get_facecolor()]
-    frame = picture.to_frame()
-    assert len(colours) == len(frame) == side * (side - 1) // 2 - (side > 2)
-    grey = sum(np.ptp(colour[:3]) == 0 for colour in colours)
+    drawn, frame = squares(axes), picture.to_frame()
+    assert len(drawn) == len(frame) == side * (side - 1) // 2 - (side > 2)
+    grey = sum(np.ptp(colour[:3]) == 0 for _, colour in drawn.values())
     assert grey == (~frame["decided"]).sum()
     assert len(axes.texts) == (len(frame) if side <= 12 else 0)
     axes.figure.canvas.draw()
     assert picture.svg("v").count("stroke-linejoin") > 0
 
 
-def test_names_stand_beside_their_squares() -> None:
-    picture = heat_map(4)
-    axes = picture.draw()
-    below, beside = axes.get_xticklabels(), axes.get_yticklabels()
-    named = {round(one.get_position()[0]): one.get_text() for one in below}
-    left = {round(one.get_position()[1]): one.get_text() for one in beside}
-    squares = [
-        (patch.get_x() + patch.get_width() / 2, patch.get_y() + patch.get_height() / 2) for patch in axes.patches
-    ]
-    drawn = [(named[round(x)], left[round(y)]) for x, y in squares]
-    names = picture.to_frame()[["first", "second"]].map(lambda name: name.replace("$", r"\$")).to_numpy()
-    assert drawn == list(map(tuple, names.tolist()))
-
-
-def test_colours_rise_with_the_numbers() -> None:
+def test_names_stand_beside_their_squares_and_colours_rise_with_the_numbers() -> None:
     picture = heat_map(8)
-    squares = picture.draw().patches
-    shown = [
-        (value, sum(square.get_facecolor()[:3]))
-        for square, value, decided in zip(squares, *picture.to_frame()[["value", "decided"]].T.to_numpy(), strict=True)
-        if decided
-    ]
-    values, brightness = zip(*sorted(shown), strict=True)
-    assert np.all(np.diff(brightness)[np.diff(values) > 0] < 0)
+    axes = picture.draw()
+    named = {round(one.get_position()[0]): one.get_text() for one in axes.get_xticklabels()}
+    left = {round(one.get_position()[1]): one.get_text() for one in axes.get_yticklabels()}
+    brightness = {(named[x], left[y]): sum(colour[:3]) for (x, y), (_, colour) in squares(axes).items()}
+    names = picture.to_frame()[["first", "second"]].map(lambda name: name.replace("$", r"\$")).to_numpy()
+    assert {*brightness} == {*map(tuple, names.tolist())}
+    rows = zip(map(tuple, names.tolist()), *picture.to_frame()[["value", "decided"]].T.to_numpy(), strict=True)
+    values, shown = zip(*sorted((value, brightness[name]) for name, value, decided in rows if decided), strict=True)
+    assert np.all(np.diff(shown)[np.diff(values) > 0] < 0)
 
 
 def test_a_dependence_of_unknown_strength_is_framed() -> None:
     picture = heat_map(3)
     picture.values[1, 0] = np.nan
-    first, second = picture.draw().patches
+    (first, colour), (second, same) = squares(picture.draw()).values()
     assert not np.allclose(first.get_edgecolor(), second.get_edgecolor())
-    assert first.get_facecolor() == second.get_facecolor(), "its colour would say how strong it is"
+    assert colour == same, "its colour would say how strong it is"
     assert [text.get_text() for text in picture.draw().texts] == ["–", "0.33"]
     assert picture.described() == "V: Cramér's V of 2 pairs, 1 of them shown to be dependent."
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from ldpstats.presentation import Summary, panel_of_facts, panel_of_figures, summary_of_facts, summary_of_figures
-from ldpstats.presentation.text import visible
+from ldpstats.presentation.formats import visible
 
 NAMES = st.text(min_size=1, max_size=20)
 

@@ -27,7 +27,7 @@ from ldpstats.protocols import (
     register_protocol,
 )
 from ldpstats.protocols.contract import missing
-from ldpstats.saving.envelope import sealed
+from ldpstats.saving.files import sealed
 
 SMALL = Domain({"a": [0, 1], "b": ["x", "y", "z"], "c": [True, False]})
 NAMED: Any = [("b", "a"), ("c",)]

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from ldpstats import GRR, RRBA, Domain, LdpstatsError, PerAttribute, SampledGroups
-from ldpstats.saving.envelope import sealed
+from ldpstats.saving.files import sealed
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 1, np.float64(4.0)])

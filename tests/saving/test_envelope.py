@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ldpstats.errors import LdpstatsError
-from ldpstats.saving.envelope import opened, sealed
+from ldpstats.saving.files import opened, sealed
 
 BODY: dict[str, Any] = {"names": ["ä", "\ud800", "b"], "levels": [0.1, 1e-300, 2**70], "deep": {"x": None, "y": [True]}}
 

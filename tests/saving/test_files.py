@@ -34,8 +34,7 @@ from ldpstats.networks.lopub import lopub
 from ldpstats.protocols.repeated_rows import Copy, RepeatedRows
 from ldpstats.protocols.rrba.stopping import convergence
 from ldpstats.saving import files as saving, registered
-from ldpstats.saving.envelope import sealed
-from ldpstats.saving.files import Saveable
+from ldpstats.saving.files import Saveable, sealed
 
 DOMAIN = ldp.Domain({"a": ["x", "y"], "b": ["p", "q", "r"], "c": [0, 1]})
 PEOPLE = np.array([300, 100, 50, 50, 80, 20, 100, 300, 10, 40, 60, 90])

@@ -13,7 +13,7 @@ from typing_extensions import TypeAliasType
 from ldpstats.mechanisms import GRR, Mechanism
 from ldpstats.noise import NoiseModel
 from ldpstats.numbers.arrays import BoolArray, FloatArray, IntArray
-from ldpstats.saving.hints import Amount, Count, Share, fits, unaliased
+from ldpstats.saving.registered import Amount, Count, Share, fits, unaliased
 
 Entry = TypeVar("Entry")
 Entries = TypeAliasType("Entries", np.ndarray[tuple[int, ...], np.dtype[Entry]], type_params=(Entry,))

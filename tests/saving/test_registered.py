@@ -16,7 +16,7 @@ from ldpstats.saving.registered import class_named, is_registered, kept_fields, 
 def test_every_registered_class_is_where_it_is_said_to_be(name: str):
     """A class that was moved or renamed moves in `registered._HOMES`, too."""
     assert is_registered(class_named(name))
-    assert all(not field.startswith("_") for field in kept_fields(class_named(name)))
+    assert all(not field.name.startswith("_") for field in kept_fields(class_named(name)))
 
 
 def test_classes_from_outside_are_saved_once_they_are_registered(monkeypatch: pytest.MonkeyPatch):

@@ -18,7 +18,7 @@ from ldpstats.mechanisms import GRR, HR, OLH, OUE, RR, SS, SUE, FakeResponse, Me
 from ldpstats.numbers.grid import GRID
 from ldpstats.protocols import RRBA, CentralLaplace, HadamardCoefficients, PerAttribute, SampledGroups
 from ldpstats.protocols.rrba.query import GroupQuery, Query
-from ldpstats.saving.envelope import sealed
+from ldpstats.saving.files import sealed
 
 VECTORS = Path(__file__).parents[2] / "clients" / "test_vectors.json"
 LARGEST = GRID - 1
@@ -393,9 +393,9 @@ def _altered_texts(body: dict[str, Any], text: str) -> Iterator[tuple[str, str, 
     for wrong in ("[" * 33, '{"a":' * 33 + "1" + "}" * 33):
         yield "nested too deep", wrong, "32 deep"
     deepest = json.dumps(json.loads("[" * 28 + "]" * 28))  # the body's parameters stand two levels deep
-    yield "a level too many", text.replace('"parameters": {', f'"parameters": {{"more": [[{deepest}]], '), "32 deep"
-    yield "a number without end", text.replace('"epsilon": 1.0', f'"epsilon": 1.{"0" * 99}'), "100 letters"
-    yield "no number", text.replace('"epsilon": 1.0', '"epsilon": NaN'), "a protocol file"
+    yield "a level too many", text.replace('"parameters":{', f'"parameters": {{"more": [[{deepest}]], '), "32 deep"
+    yield "a number without end", text.replace('"epsilon":1.0', f'"epsilon": 1.{"0" * 99}'), "100 letters"
+    yield "no number", text.replace('"epsilon":1.0', '"epsilon": NaN'), "a protocol file"
 
 
 def _twice(body: dict[str, Any]) -> str:

@@ -18,7 +18,7 @@ from ldpstats.protocols import (
     SampledGroups,
     WholeView,
 )
-from ldpstats.saving.envelope import sealed
+from ldpstats.saving.files import sealed
 
 SMALL = Domain({"a": [0, 1], "b": ["x", "y", "z"], "c": [True, False]})
 STRANGE = Domain({"10": [1.5, 2, "2"], "9": ["é\n", "\u2028", '"x" : {'], "ä × ö": [1 << 60, -1]})

@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from support.forged_files import forged
 
 import ldpstats as ldp
 from ldpstats.answers.questions import Question
 from ldpstats.errors import LdpstatsError, ReportError
 from ldpstats.estimation.blocks import Block
-from ldpstats.saving.envelope import sealed
-from ldpstats.tables.parts import Parts, new_identity
+from ldpstats.saving.codec import encoded
+from ldpstats.saving.files import UNREADABLE
+from ldpstats.tables.respondents import Parts, new_identity
 
 DOMAIN = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"], "age": [1, 2, 3]})
 ONE, OTHER = "0" * 31 + "1", "f" * 32
@@ -208,25 +210,35 @@ BAD: tuple[Any, ...] = (
 
 
 @pytest.mark.parametrize("part", BAD)
-def test_files_whose_parts_cannot_be_are_refused(people: pd.DataFrame, part: Any) -> None:
-    body = json.loads(PROTOCOLS["product domain"].collect(people).to_json())["body"]
-    with pytest.raises(LdpstatsError, match="not a saved table set"):
-        ldp.TableSet.from_json(sealed("table set", 4, body | {"parts": [[part]]}))
+def test_lists_of_parts_that_cannot_be_are_refused(part: Any) -> None:
+    with pytest.raises((LdpstatsError, *UNREADABLE)):
+        Parts.from_list([part])
 
 
-def test_places_beyond_what_doubles_hold_are_texts_and_numbers_of_older_files_are_read() -> None:
+def test_places_beyond_what_doubles_hold_are_texts() -> None:
     ends = ((1 << 53) - 1, (1 << 53) + 1)
     part = Parts.from_list([[ONE, 3, *ends]])
     assert part.to_list() == [[ONE, 3, ends[0], {"int": str(ends[1])}]]
     assert Parts.from_list(json.loads(json.dumps(part.to_list()))) == part
 
 
-def test_files_that_contradict_themselves_are_refused(people: pd.DataFrame) -> None:
-    body = json.loads(PROTOCOLS["product domain"].collect(people).to_json())["body"]
-    few = [[[ONE, 0, 0, 120]]]
-    for change in ({"parts": few}, {"parts": []}, {"parts": [[[ONE, 0, 0, 200], [ONE, 0, 100, 300]]]}):
-        with pytest.raises(LdpstatsError, match="not a saved table set"):
-            ldp.TableSet.from_json(sealed("table set", 4, body | change))
+INTERVALS: dict[str, list[int]] = {
+    "fewer respondents than reports": [1, 2, 0, 0, 120],
+    "an interval that ends before it begins": [1, 2, 0, 5, 4],
+    "places beyond the last one": [1, 2, 0, 0, (1 << 62) + 1],
+    "respondents twice": [1, 2, 0, 0, 200, 1, 2, 0, 100, 300],
+    "an interval out of order": [1, 2, 0, 100, 300, 1, 2, 0, 0, 50],
+}
+
+
+@pytest.mark.parametrize("case", INTERVALS)
+def test_files_whose_respondents_cannot_be_are_refused(people: pd.DataFrame, case: str) -> None:
+    text, rows = PROTOCOLS["product domain"].collect(people).to_json(), INTERVALS[case]
+    path = "tables 0 parts intervals"
+    whole = encoded(np.array([[1, 2, 0, 0, 121]], dtype=np.uint64))
+    assert ldp.TableSet.from_json(forged(text, path, whole)).n == len(people)
+    with pytest.raises(LdpstatsError, match="not a saved table set"):
+        ldp.TableSet.from_json(forged(text, path, encoded(np.array(rows, dtype=np.uint64).reshape(-1, 5))))
 
 
 def test_secure_identities_differ_and_simulated_ones_follow_from_the_generator() -> None:

@@ -12,8 +12,8 @@ from support.three_attributes import THREE, TRUTH, identity, margin
 
 import ldpstats as ldp
 from ldpstats import Domain, NotIdentifiedError, Table, TableSet
-from ldpstats.tables.parts import Parts
 from ldpstats.tables.pooled import pooled_measured
+from ldpstats.tables.respondents import Parts
 from ldpstats.tables.shared import REPORTS, SAMPLING
 
 

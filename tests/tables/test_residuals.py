@@ -14,8 +14,8 @@ from support.two_way_tables import drawn, independent, table_of
 
 import ldpstats as ldp
 from ldpstats.noise import MultinomialNoise, Tally
-from ldpstats.tables import residuals as residuals_of
-from ldpstats.tables.residuals import AdjustedResiduals, adjusted_residuals, covariance_of_interactions
+from ldpstats.tables import unbiased_cells as residuals_of
+from ldpstats.tables.unbiased_cells import AdjustedResiduals, adjusted_residuals, covariance_of_interactions
 
 COUNTS = np.array([[400, 100, 210], [300, 150, 450]])
 DOMAIN = ldp.Domain({"row": ["x", "y"], "column": ["p", "q", "r"], "third": [1, 2]})

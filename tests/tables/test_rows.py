@@ -10,7 +10,7 @@ import pytest
 
 from ldpstats import Domain, PerAttribute
 from ldpstats.errors import LdpstatsError
-from ldpstats.tables.parts import Parts
+from ldpstats.tables.respondents import Parts
 
 DOMAIN = Domain({"a": ["x", "y"], "b": ["x", "y"]})
 (ROWS,) = PerAttribute(DOMAIN, epsilon=4.0, k=2).simulate(np.array([5, 3, 2, 4]), rng=1)["a", "b"].rows

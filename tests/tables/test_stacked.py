@@ -19,9 +19,8 @@ from ldpstats.consistency.agreement import AgreeingFit, shared_quantities
 from ldpstats.consistency.marginals import marginals_of
 from ldpstats.consistency.maximum_entropy import fit_maximum_entropy
 from ldpstats.noise import Tally
-from ldpstats.tables.parts import Parts
-from ldpstats.tables.shared import REPORTS, SAMPLING
-from ldpstats.tables.stacked import Cluster, Contribution, Stacked
+from ldpstats.tables.respondents import Parts
+from ldpstats.tables.shared import REPORTS, SAMPLING, Cluster, Contribution, Stacked
 
 # so many respondents that neither n - 1 instead of n nor whole counts change the last digits that are looked at
 MANY = 10**14

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from itertools import permutations
 from typing import Any
@@ -13,13 +12,13 @@ import pytest
 from scipy.stats import norm
 from statsmodels.stats.proportion import proportion_confint
 from support.comparisons import assert_close as close
+from support.forged_files import forged
 
 from ldpstats import DomainError, LdpstatsError, NotIdentifiedError, SampledGroups, Table, TableSet
 from ldpstats.answers.domain import Domain
 from ldpstats.answers.questions import Question
 from ldpstats.estimation.blocks import Block
 from ldpstats.mechanisms import GRR
-from ldpstats.saving.envelope import sealed
 
 ALL = ("age", "sex", "car")
 KINDS = ["grr", "oue", "ss", "grr and oue", "derived"]
@@ -175,14 +174,13 @@ def test_a_statement_that_promises_more_than_the_reports_keep_is_refused(
     domain: Domain, people: pd.DataFrame, mechanism: str
 ) -> None:
     tables = SampledGroups(domain, epsilon=1.0, mechanism=mechanism).collect(people, rng=1)
-    honest, saved = tables["age", "sex"], json.loads(tables.to_json())["body"]
+    honest, saved = tables["age", "sex"], tables.to_json()
     assert Table(honest.domain, honest.blocks, replace(honest.privacy, epsilon=3.0)).n == honest.n
     for epsilon in (0.0, 0.1, 0.999):
-        saved["tables"][0]["privacy"]["epsilon"] = epsilon
         with pytest.raises(LdpstatsError, match=r"for 1\.0|for 1, |for 0\.9|covers every report|in a statement of"):
             Table(honest.domain, honest.blocks, replace(honest.privacy, epsilon=epsilon))
         with pytest.raises(LdpstatsError, match=r"for 1\.0|for 1, |for 0\.9|covers every report|in a statement of"):
-            TableSet.from_json(sealed("table set", 4, saved))
+            TableSet.from_json(forged(saved, "tables 0 privacy epsilon", epsilon))
 
 
 def test_statements_of_groups_and_of_derived_tables_promise_no_more_either() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ldpstats.tables.wide_panels import wide_panels, with_errors
+from ldpstats.tables.crosstab import wide_panels, with_errors
 
 
 @pytest.mark.parametrize(

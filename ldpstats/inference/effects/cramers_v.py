@@ -15,8 +15,14 @@ from ldpstats.estimation import Estimate
 from ldpstats.inference.effects.effect_size import Effect
 from ldpstats.numbers.arrays import BoolArray, FloatArray, unweighted
 from ldpstats.tables import Table, checked_table
-from ldpstats.tables.residuals import covariance_of_interactions
-from ldpstats.tables.unbiased_cells import assuming, is_sparse, never_certain, steadied, unbiased_cells
+from ldpstats.tables.unbiased_cells import (
+    assuming,
+    covariance_of_interactions,
+    is_sparse,
+    never_certain,
+    steadied,
+    unbiased_cells,
+)
 
 _LARGE_NOISE = 0.3
 _ABSENT = 1e-3

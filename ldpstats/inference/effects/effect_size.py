@@ -17,7 +17,7 @@ from ldpstats.numbers.arrays import significance
 from ldpstats.pictures.intervals import Intervals
 from ldpstats.presentation import Result, Summary, plain_list, plain_values, summary_of_facts
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.saving.hints import Count
+from ldpstats.saving.registered import Count
 from ldpstats.tables import Table
 from ldpstats.tables.shared import reports_once
 from ldpstats.tables.unbiased_cells import assuming, bound_of, provenance_in_words

@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ldpstats.confidence.comparisons import Comparison
 from ldpstats.confidence.confidence_sets import FiellerQuotient, Inversion, PossibleRange
-from ldpstats.confidence.inversion import PooledReports, ScoreInversion, counted_by_part
+from ldpstats.confidence.inversion import Comparison, PooledReports, ScoreInversion, counted_by_part
 from ldpstats.errors import LdpstatsError, one_line
 from ldpstats.inference.effects.cramers_v import two_way_shape
 from ldpstats.inference.effects.effect_size import Effect

@@ -18,7 +18,7 @@ from ldpstats.inference.engine.families import LogLinear, ProductOfConditionals
 from ldpstats.inference.engine.null_model import SMALLEST, NullModel, irregular, on_simplex
 from ldpstats.noise import Information, NoiseModel, shortest
 from ldpstats.numbers.arrays import FloatArray, IntArray, kronecker
-from ldpstats.saving.hints import Count
+from ldpstats.saving.registered import Count
 
 _DIRECTIONS = 256
 _MOST_RESPONDENTS = 10**12

@@ -48,8 +48,8 @@ from ldpstats.numbers.arrays import FloatArray, significance, unweighted
 from ldpstats.presentation import progress
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.tables import Consistent, Reconstructed, Table, TableSet, checked_table_set
-from ldpstats.tables.parts import Parts
 from ldpstats.tables.pooled import pooled_table
+from ldpstats.tables.respondents import Parts
 from ldpstats.tables.shared import source_of
 from ldpstats.tables.unbiased_cells import assuming
 from ldpstats.workers import done

@@ -23,7 +23,7 @@ from ldpstats.numbers.arrays import FloatArray, at_least, probability, unweighte
 from ldpstats.pictures.intervals import Intervals
 from ldpstats.presentation import Picture, Result, Summary, plain_values, progress, summary_of_figures
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.saving.hints import Count, Share
+from ldpstats.saving.registered import Count, Share
 from ldpstats.tables import Table, TableSet, checked_table_set
 
 

@@ -20,7 +20,7 @@ from ldpstats.noise import shortest
 from ldpstats.numbers.arrays import FloatArray, unweighted
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.tables import Table
-from ldpstats.tables.parts import Parts
+from ldpstats.tables.respondents import Parts
 
 
 @unweighted

@@ -23,7 +23,7 @@ from ldpstats.pictures.intervals import Intervals
 from ldpstats.pictures.lines import Lines
 from ldpstats.presentation import Picture, Result, Summary, plain_values, summary_of_facts
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.saving.hints import Count, Share
+from ldpstats.saving.registered import Count, Share
 from ldpstats.tables import Table, checked_table
 from ldpstats.tables.drawn import intervals
 from ldpstats.tables.shared import source_of

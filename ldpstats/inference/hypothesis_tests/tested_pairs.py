@@ -29,7 +29,7 @@ from ldpstats.numbers.arrays import as_array, at_least, significance
 from ldpstats.pictures.heat_map import HeatMap
 from ldpstats.presentation import Picture, Result, Summary, plain_rows, plain_values, summary_of_figures
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.saving.hints import Count, Share
+from ldpstats.saving.registered import Count, Share
 
 Verdict: TypeAlias = Literal["dependent", "no dependence shown", "not testable", "implausible"]
 DEPENDENT: Verdict = "dependent"

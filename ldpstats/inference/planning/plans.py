@@ -38,7 +38,7 @@ from ldpstats.pictures.intervals import Intervals
 from ldpstats.presentation import Result, Summary, summary_of_figures
 from ldpstats.protocols import SampledGroups
 from ldpstats.protocols.groups import Group, NamedGroups, groups_of, named_groups
-from ldpstats.saving.hints import Share
+from ldpstats.saving.registered import Share
 from ldpstats.workers import each
 
 _LEAST_LEVEL = 1e-3

@@ -34,7 +34,7 @@ from ldpstats.mechanisms import best_name
 from ldpstats.numbers.arrays import FloatArray, IntArray, significance, unweighted
 from ldpstats.pictures.lines import Lines
 from ldpstats.presentation import Result, Summary, progress, summary_of_figures
-from ldpstats.saving.hints import Share
+from ldpstats.saving.registered import Share
 
 
 @unweighted

@@ -21,7 +21,7 @@ from ldpstats.numbers.arrays import FloatArray, IntArray, significance
 from ldpstats.pictures.intervals import Intervals
 from ldpstats.presentation import Result, Summary, summary_of_facts
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.saving.hints import Count, Share
+from ldpstats.saving.registered import Count, Share
 from ldpstats.tables import Table, checked_table
 
 Rule: TypeAlias = Literal["any table", "observed table", "two cells", "none"]

@@ -23,10 +23,9 @@ from ldpstats.protocols.rrba.journal import Journal, NoRoomError
 from ldpstats.protocols.rrba.ownership import Owned, in_turn
 from ldpstats.protocols.rrba.query import Answer, GroupQuery, Query
 from ldpstats.protocols.rrba.series import Series, UnitBlock, plain_randomizers, read_randomizers
-from ldpstats.saving.envelope import opened, sealed
-from ldpstats.saving.files import Saveable
+from ldpstats.saving.files import Saveable, opened, sealed
 from ldpstats.tables import TableSet
-from ldpstats.tables.parts import Parts
+from ldpstats.tables.respondents import Parts
 
 if TYPE_CHECKING:
     from ldpstats.protocols.rrba.protocol import RRBA

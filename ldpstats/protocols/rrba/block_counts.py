@@ -25,7 +25,7 @@ from ldpstats.protocols.counting import (
 )
 from ldpstats.protocols.wire import Reason
 from ldpstats.tables import TableSet
-from ldpstats.tables.parts import Parts
+from ldpstats.tables.respondents import Parts
 
 BlocksOfRow: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64]]
 """The reports about a group, a row for each block; and how many of a block's respondents drew from a seed."""

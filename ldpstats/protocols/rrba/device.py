@@ -16,8 +16,7 @@ from ldpstats.protocols.groups import checked_domain
 from ldpstats.protocols.population import REFUSE, checked_outside
 from ldpstats.protocols.rrba.ownership import Owned, in_turn
 from ldpstats.protocols.rrba.query import Answer, Query
-from ldpstats.saving.envelope import opened, sealed
-from ldpstats.saving.files import Saveable
+from ldpstats.saving.files import Saveable, opened, sealed
 
 if TYPE_CHECKING:
     from ldpstats.protocols.rrba.protocol import RRBA

@@ -13,7 +13,7 @@ from typing import Any
 from weakref import WeakSet
 
 from ldpstats.errors import LdpstatsError, shortened
-from ldpstats.saving.envelope import UNREADABLE, read_json, shortened_reason
+from ldpstats.saving.files import UNREADABLE, read_json, shortened_reason
 
 _FORMAT, _VERSION = "ldpstats rrba journal", 1
 _NOTE = "every line ends with a digest of all lines so far: against accidents, not attackers"

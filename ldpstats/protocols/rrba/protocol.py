@@ -54,7 +54,7 @@ from ldpstats.protocols.rrba.series import Randomizers, Series
 from ldpstats.protocols.saved import SavedProtocol
 from ldpstats.protocols.summary import counted, summary_of
 from ldpstats.tables import Origin, Table, TableSet
-from ldpstats.tables.parts import Parts, new_identity
+from ldpstats.tables.respondents import Parts, new_identity
 
 _ANSWERS = ("group", "view")
 _UPDATES = ("block", "client")

@@ -15,7 +15,7 @@ from ldpstats.errors import LdpstatsError, ReportError, one_line, shortened
 from ldpstats.mechanisms import FakeResponse, joint_ratio, plain_mechanism
 from ldpstats.numbers.grid import read_numerator
 from ldpstats.privacy import strict_epsilon
-from ldpstats.saving.envelope import UNREADABLE, differences, read_json, shortened_reason
+from ldpstats.saving.files import UNREADABLE, differences, read_json, shortened_reason
 
 _VERSION = 1
 _QUERY_HEAD, _ANSWER_HEAD = ({"format": f"ldpstats RRBA {what}", "version": _VERSION} for what in ("query", "answer"))

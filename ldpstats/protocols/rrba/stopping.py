@@ -24,7 +24,7 @@ from ldpstats.estimation.unbiased_estimates import full_blocks
 from ldpstats.noise import simulation
 from ldpstats.numbers.arrays import BoolArray, FloatArray, IntArray, significance
 from ldpstats.presentation import Picture, Result, Summary, plain_list, plain_values, summary_of_figures
-from ldpstats.saving.hints import Share
+from ldpstats.saving.registered import Share
 from ldpstats.tables import Table, checked_table
 
 _WIDTHS = {

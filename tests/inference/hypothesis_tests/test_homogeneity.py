@@ -12,7 +12,7 @@ from support.classical_tables import HABITS, STUDENTS
 from support.noisy_tables import seen_without_noise
 
 import ldpstats as ldp
-from ldpstats.tables.parts import Parts
+from ldpstats.tables.respondents import Parts
 
 SHARES = ldp.Domain({"one": [1, 2, 3, 4], "other": [1, 2, 3, 4]})
 

@@ -17,7 +17,7 @@ from support.rrba_collections import PAIR, PROTOCOLS, RECORDS, answered, assert_
 from ldpstats import RRBA, LdpstatsError
 from ldpstats.numbers.grid import GRID
 from ldpstats.protocols.rrba import Aggregator, Answer, Query
-from ldpstats.saving.envelope import sealed
+from ldpstats.saving.files import sealed
 
 FORGED = {
     "a number not yet made": {"number": 99},

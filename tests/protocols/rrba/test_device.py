@@ -21,7 +21,7 @@ from ldpstats.mechanisms import FakeResponse, fake_numerators
 from ldpstats.numbers.grid import GRID
 from ldpstats.protocols.rrba import Client, Query
 from ldpstats.protocols.rrba.query import GroupQuery
-from ldpstats.saving.envelope import sealed
+from ldpstats.saving.files import sealed
 
 
 def test_the_same_query_gets_the_same_answer_at_no_further_cost(protocol: RRBA) -> None:
@@ -248,7 +248,7 @@ def test_a_stored_client_remembers_answers_and_what_they_cost() -> None:
 )
 def test_what_is_no_saved_client_is_refused(text: str) -> None:
     whole = Client(PAIR, RECORDS[0], 1.5).to_json()
-    for wrong in (text, whole[:-5], whole.replace('"spent": 0.0', '"spent": 0.5'), whole.replace('"F"', '"M"', 1)):
+    for wrong in (text, whole[:-5], whole.replace('"spent":0.0', '"spent":0.5'), whole.replace('"F"', '"M"', 1)):
         with pytest.raises(LdpstatsError, match="not a saved client"):
             Client.from_json(wrong)
 

@@ -18,7 +18,7 @@ from ldpstats import RRBA, Domain
 from ldpstats.conformance.requirements import fit_pvalue
 from ldpstats.estimation import TABLE_METHODS
 from ldpstats.tables import TableSet
-from ldpstats.tables.parts import Parts
+from ldpstats.tables.respondents import Parts
 
 Counts = tuple[int, ...]
 Transcript = tuple[tuple[Counts, ...], ...]
