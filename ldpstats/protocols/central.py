@@ -120,8 +120,8 @@ class Curator(SavedProtocol):
         words = {}
         for group in self.groups:
             law = self.law(group)
-            noise = f"{type(law).__name__} noise with the standard deviation {law.variance**0.5:.4g}"
-            words[label(group)] = f"{noise}, by a trusted curator"
+            said = f"{type(law).__name__} noise with the standard deviation {law.variance**0.5:.4g}"
+            words[label(group)] = f"{said}, by a trusted curator"
         return TableSet(self.domain, tables, privacy, origins=(Origin(self.fingerprint(), words),))
 
 
