@@ -31,13 +31,6 @@ def test_lines_are_drawn_where_they_are() -> None:
     assert [text.get_text() for text in axes.get_xticklabels()][1:-1] == ["100", "1,000", "10,000", "100,000"]
 
 
-def test_the_frame_is_tidy() -> None:
-    frame = _lines().to_frame()
-    assert frame.columns.tolist() == ["line", "x", "y", "lower", "upper"]
-    assert len(frame) == 8
-    assert frame["lower"].isna().all()
-
-
 def test_bands_rules_and_gaps() -> None:
     picture = Lines(
         "Blocks",
