@@ -47,33 +47,12 @@ ldp.power_curve("grr", (2, 2), epsilon=1.0, n=100), ldp.sample_size_curve("grr",
 list(audits(GRR, settings=2, k=4, n=1000, rng=1))
 """
 SOME_OF_IT = LONG_WORK.split("rrba =", maxsplit=1)[0]
-SHOWN = [
-    "asking",
-    "writing rows",
-    "reading rows",
-    "counting",
-    "simulating",
-    "independence tests",
-    "Monte Carlo",
-    "maximizing the entropy",
-    "maximizing the likelihood",
-    "fitting again",
-    "testing pairs",
-    "learning again",
-    "adding tables up",
-    "intervals",
-    "mechanisms",
-    "auditing",
-    "bounds",
-    "planning",
-    "power",
-    "sample sizes",
-    "fitting",
-    "smoothing",
-    "comparing",
-    "writing sections",
-    "drawing",
-]
+SHOWN = (
+    *("asking", "writing rows", "reading rows", "counting", "simulating", "independence tests", "Monte Carlo"),
+    *("maximizing the entropy", "maximizing the likelihood", "fitting again", "testing pairs", "learning again"),
+    *("adding tables up", "intervals", "mechanisms", "auditing", "bounds", "planning", "power", "sample sizes"),
+    *("fitting", "smoothing", "comparing", "writing sections", "drawing"),
+)
 
 
 def on_a_terminal(code: str) -> str:
