@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from support.shell import done, piped, run
-from support.spoken import spoken
 
 import ldpstats as ldp
 
@@ -71,9 +70,7 @@ def test_without_a_seed_reports_are_real_ones() -> None:
 def test_an_analysis_says_all_that_it_did(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = done("analyse", "people.csv", "--epsilon", "3")
     assert "sex × car" in made.stdout
-    assert "This is a simulation (seed 1)" in spoken(made.stdout)
     assert "column 'id' is left out: all 3,000 answers differ" in made.stderr
-    assert "column 'age' has 72 different numbers, put into the classes under 3" in made.stderr
     assert made.stdout.endswith("Report: people-report.html\n")
     assert "Analysis of people.csv" in (folder / "people-report.html").read_text("utf-8")
     monkeypatch.setattr("ldpstats.report.report_page", lambda *_: "a page")
