@@ -128,10 +128,7 @@ class Audit(Result):
     def summary(self) -> Summary:
         """Return the levels as a table that can be read aloud, what was seen, and what follows."""
         *known, (shown, bound, how) = self._levels()
-        rows = [
-            [name, "—", "no"] if level is None else [name, "∞" if level == math.inf else _said(level), by]
-            for name, level, by in known
-        ]
+        rows = [[name, "—", "no"] if level is None else [name, _figure(level), by] for name, level, by in known]
         rows.append([shown, _rounded_down(bound or 0.0), how])
         many = f"a sampler is enumerated for up to {_MOST_ENUMERATED} values, if its courses are not too many"
         sentences = [
@@ -339,6 +336,10 @@ def _shown(mechanism: Mechanism, n: int, confidence: float, rng: Rng) -> tuple[f
         f"{outcome.rival_n:,} of the value {event.rival}, {event}."
     )
     return bound, story, outcome, second.simulated
+
+
+def _figure(level: float) -> str:
+    return "∞" if level == math.inf else _said(level)
 
 
 def _said(level: float) -> str:
