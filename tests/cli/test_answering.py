@@ -86,15 +86,12 @@ def test_an_analysis_of_parquet_is_that_of_the_same_csv(folder: Path, monkeypatc
     monkeypatch.setattr("ldpstats.report.report_page", lambda *_: "a page")
     people = pd.read_csv(folder / "people.csv", dtype={"sex": "category"})
     people.to_parquet(folder / "people.parquet")
-    counted = people.groupby(["sex", "car"], observed=True).size().rename("people").reset_index()
-    counted.to_parquet(folder / "counted.parquet")
     columns = ("--epsilon", "2", "--columns", "sex,car", "-o", "-", "--json")
     found = [
-        json.loads(done("analyse", *one, *columns).stderr.partition("Note")[0])["pairs"]
-        for one in (("people.csv",), ("people.parquet",), ("counted.parquet", "--counts", "people"))
+        json.loads(done("analyse", one, *columns).stderr.partition("Note")[0])["pairs"]
+        for one in ("people.csv", "people.parquet")
     ]
     assert found[0] == found[1]
-    assert found[0][0]["raw_v"] == found[2][0]["raw_v"]
 
 
 def test_an_analysis_overwrites_no_other_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
