@@ -77,7 +77,6 @@ def test_it_says_that_all_is_simulated_and_what_is_assumed():
     picture = raw_against_private_picture(reconstructed, PEOPLE, alpha=0.1)
     assert picture.notes[0] == "simulated: 3,300 reports; pointwise 90 % intervals"
     assert picture.notes[1].startswith("assumes: no interaction beyond")
-    plt.close(figure)
 
 
 def test_answers_that_nobody_knows_are_refused():

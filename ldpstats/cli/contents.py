@@ -9,7 +9,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,23 +38,13 @@ class Contents:
 def contents_of(name: str) -> Contents:
     """Find out what kind of file this is, and describe it."""
     from ldpstats.limits import LARGEST_FILE
-    from ldpstats.networks.bif import MARK
 
     with _kept(name) as path:
         with path.open("rb") as file:
             head = file.read(_HEAD)
         if holds_reports(head):
             return _of_reports(name, path, head)
-        text = _text(name, pipes.bytes_of(str(path), LARGEST_FILE))
-    if text.lstrip().startswith(("network ", MARK)):
-        from ldpstats.networks.bayesian_network import network_of_bif
-
-        try:
-            found = network_of_bif(text)
-        except LdpstatsError as error:
-            return _damaged(name, "network in the format BIF", error)
-        return Contents(str(found), {"kind": "BIF", "file": name, "content": found.to_dict()})
-    return _beside_objects(name, text) or _of_saved(name, text)
+        return _of_text(name, _text(name, pipes.bytes_of(str(path), LARGEST_FILE)))
 
 
 @contextmanager
@@ -88,9 +78,7 @@ def _of_reports(name: str, path: Path, head: bytes) -> Contents:
     except LdpstatsError as error:
         if head.startswith(_PARQUET) and _is_of_another_program(path):
             advice = "`ldpstats domain` and `ldpstats analyse` read answers in Parquet."
-            raise LdpstatsError(
-                f"{pipes.named(name)}, which is no file of ldpstats", "one that it wrote", advice
-            ) from error
+            raise _foreign(name, advice) from error
         return _damaged(name, "file of reports", error)
     return Contents(str(found), {"kind": "reports", "file": name, "content": found.to_dict(), "defects": []})
 
@@ -110,65 +98,66 @@ def _text(name: str, data: bytes) -> str:
         raise LdpstatsError(f"{pipes.named(name)}, which is no text in UTF-8", "a file of ldpstats") from error
 
 
-def _beside_objects(name: str, text: str) -> Contents | None:
-    """Describe a page, quarantine or checkpoint; None for any other text."""
+def _of_text(name: str, text: str) -> Contents:
+    """Describe whatever is no file of reports."""
+    from ldpstats.networks.bayesian_network import network_of_bif
+    from ldpstats.networks.bif import MARK
+    from ldpstats.saving.files import kind_of, loaded
+
+    is_network = text.lstrip().startswith(("network ", MARK))
+    kind = "network in the format BIF" if is_network else kind_of(text)
+    try:
+        if (told := _beside_objects(text, kind)) is not None:
+            return Contents(told[1], {"kind": told[0], "file": name, "content": told[1], "defects": []})
+        found: Any = network_of_bif(text) if is_network else loaded(text)
+    except LdpstatsError as error:
+        if kind is not None:
+            return _damaged(name, kind, error)
+        if text.lstrip().startswith("{"):
+            raise LdpstatsError(f"{pipes.named(name)}: {error.came}", error.allowed, error.advice) from error
+        advice = "Of answers, a row per respondent: `ldpstats domain` and `ldpstats analyse` read them."
+        raise _foreign(name, advice) from error
+    if is_network:
+        return Contents(str(found), {"kind": "BIF", "file": name, "content": found.to_dict()})
+    return _of_object(name, kind, found)
+
+
+def _beside_objects(text: str, kind: str | None) -> tuple[str, str] | None:
+    """Say of a page, rows that were set aside or an unfinished count what kind it is, and what that is."""
     from ldpstats.io.counted_files import KIND, VERSION
     from ldpstats.io.quarantines import HEADER
-    from ldpstats.saving.files import kind_of, kind_of_page, opened
+    from ldpstats.saving.files import kind_of_page, opened
 
-    page = kind_of_page(text)
-    if page is not None:
-        kind, words = "page", f"A page of the kind {page!r}, for a browser."
-    elif text.startswith(HEADER.decode()):
+    if (page := kind_of_page(text)) is not None:
+        return "page", f"A page of the kind {page!r}, for a browser."
+    if text.startswith(HEADER.decode()):
         rows = sum(1 for _ in csv.reader(io.StringIO(text, newline=""))) - 1
-        kind, words = "quarantine", f"Rows of report files that were set aside, with reasons: {rows:,}."
-    elif kind_of(text) == KIND:
-        try:
-            opened(text, KIND, VERSION, dict)
-        except LdpstatsError as error:
-            return _damaged(name, KIND, error)
-        kind, words = KIND, "An unfinished count: `ldpstats tables` with --resume and the same reports goes on from it."
-    else:
-        return None
-    return Contents(words, {"kind": kind, "file": name, "content": words, "defects": []})
+        return "quarantine", f"Rows of report files that were set aside, with reasons: {rows:,}."
+    if kind == KIND:
+        opened(text, KIND, VERSION, dict)
+        return kind, "An unfinished count: `ldpstats tables` with --resume and the same reports goes on from it."
+    return None
 
 
-def _of_saved(name: str, text: str) -> Contents:
+def _of_object(name: str, kind: str | None, found: Any) -> Contents:
     """Describe a saved object; of one with private answers or keys, only its kind."""
-    from ldpstats.saving.files import SECRET, kind_of, loaded
+    from ldpstats.saving.files import SECRET
     from ldpstats.tables import Table, TableSet
 
-    kind = kind_of(text)
-    try:
-        found = loaded(text)
-    except LdpstatsError as error:
-        if kind is None:
-            raise _foreign(name, text, error) from error
-        return _damaged(name, kind, error)
     if kind in SECRET:
-        return Contents(
-            f"A saved {kind}. It holds private answers or keys, which are not shown.", {"kind": kind, "file": name}
-        )
+        words = f"A saved {kind}. It holds private answers or keys, which are not shown."
+        return Contents(words, {"kind": kind, "file": name})
     defects = tuple(found.channel_fit().warning) if isinstance(found, (Table, TableSet)) else ()
-    words = str(found) if hasattr(found, "summary") else repr(found)
-    plain = {"kind": kind or type(found).__name__, "file": name, "content": _plain(found), "defects": [*defects]}
-    return Contents(words, plain, defects)
-
-
-def _plain(found: Any) -> Any:
-    """Return an object as plain values if it has them, else its repr."""
+    content: Any = repr(found)
     if hasattr(found, "to_dict"):
-        return found.to_dict()
-    if hasattr(found, "fingerprint"):
-        return {"kind": found.kind, "fingerprint": found.fingerprint(), "privacy": found.privacy().to_dict()}
-    return repr(found)
+        content = found.to_dict()
+    elif hasattr(found, "fingerprint"):
+        content = {"kind": found.kind, "fingerprint": found.fingerprint(), "privacy": found.privacy().to_dict()}
+    plain = {"kind": kind or type(found).__name__, "file": name, "content": content, "defects": [*defects]}
+    return Contents(str(found) if hasattr(found, "summary") else repr(found), plain, defects)
 
 
-def _foreign(name: str, text: str, error: LdpstatsError) -> LdpstatsError:
-    """Return the error about a file that is none of ldpstats."""
-    if text.lstrip().startswith("{"):
-        return LdpstatsError(f"{pipes.named(name)}: {error.came}", error.allowed, error.advice)
-    advice = "Of answers, a row per respondent: `ldpstats domain` and `ldpstats analyse` read them."
+def _foreign(name: str, advice: str) -> LdpstatsError:
     return LdpstatsError(f"{pipes.named(name)}, which is no file of ldpstats", "one that it wrote", advice)
 
 
@@ -269,8 +258,16 @@ def saved_tables(name: str) -> TableSet:
 
 def _saved(name: str, kind: FileKind, fits: Callable[[object], bool]) -> Any:
     """Load an object; one that does not fit is refused in the words of `kind`."""
+    from ldpstats.limits import LARGEST_FILE
+    from ldpstats.saving.files import load, loaded
+
     with expected(kind, name):
-        found = pipes.saved_object(name)
+        try:
+            found = load(name) if name != pipes.STANDARD else loaded(_text(name, pipes.bytes_of(name, LARGEST_FILE)))
+        except LdpstatsError as error:
+            if name != pipes.STANDARD or error.came.startswith(pipes.named(name)):
+                raise
+            raise type(error)(f"{pipes.named(name)}: {error.came}", error.allowed, error.advice) from error
         if not fits(found):
             came = f"{pipes.named(name)}, which holds a {type(found).__name__}"
             raise LdpstatsError(came, kind.allowed, kind.made)
@@ -279,6 +276,8 @@ def _saved(name: str, kind: FileKind, fits: Callable[[object], bool]) -> Any:
 
 def _kind_of(name: str) -> FileKind | None:
     """Say what kind of file this is; None if that cannot be told."""
+    from ldpstats.answers import read_answers
+
     try:
         with Path(name).open("rb") as file:
             head = file.read(_HEAD)
@@ -286,17 +285,9 @@ def _kind_of(name: str) -> FileKind | None:
             return ANSWERS if head.startswith(_PARQUET) and _is_of_another_program(Path(name)) else REPORTS
         kind = contents_of(name).plain["kind"]
     except LdpstatsError:
-        return ANSWERS if _holds_answers(head) else None
+        with suppress(LdpstatsError):  # as it is raised where the whole lines of its beginning are no answers either
+            return ANSWERS if len(read_answers(head[: head.rfind(b"\n") + 1], "")) else None
+        return None
     except (OSError, ValueError):
         return None
     return _BY_KIND.get(kind, FileKind(f"a saved {kind}", _SHOWN))
-
-
-def _holds_answers(head: bytes) -> bool:
-    """Say whether the whole lines of a file's beginning can be read as answers."""
-    from ldpstats.answers import read_answers
-
-    try:
-        return len(read_answers(head[: head.rfind(b"\n") + 1], "")) > 0
-    except LdpstatsError:
-        return False

@@ -47,7 +47,11 @@ def test(
         raise click.UsageError("Name two attributes (or more without --given), or none for all pairs.")
     if attributes and not (adjust is None and alpha is None):
         raise click.UsageError("--adjust and --alpha are for the tests of all pairs.")
-    from ldpstats.inference import conditional_independence_test, independence_test
+    import numpy as np
+
+    from ldpstats.inference import conditional_independence_test, independence_test, independence_tests
+    from ldpstats.inference.hypothesis_tests.adjustment import adjusted_pvalues
+    from ldpstats.numbers.arrays import significance
 
     found = saved_tables(tables)
     result: Any
@@ -59,20 +63,11 @@ def test(
             else independence_test(table, method)
         )
     else:
-        result = _tests_of_pairs(found, method, adjust or _ADJUST, _ALPHA if alpha is None else alpha)
+        level, adjustment = _ALPHA if alpha is None else alpha, adjust or _ADJUST
+        with wrong_usage():
+            adjusted_pvalues(np.ones(2), significance(level), adjustment)
+        result = independence_tests(found, method, adjust=adjustment, alpha=level)
     pipes.tell(result.summary(), result.to_dict(), as_json=as_json)
-
-
-def _tests_of_pairs(tables: TableSet, method: Any, adjust: str, alpha: float) -> Any:
-    import numpy as np
-
-    from ldpstats.inference import independence_tests
-    from ldpstats.inference.hypothesis_tests.adjustment import adjusted_pvalues
-    from ldpstats.numbers.arrays import significance
-
-    with wrong_usage():
-        adjusted_pvalues(np.ones(2), significance(alpha), adjust)
-    return independence_tests(tables, method, adjust=adjust, alpha=alpha)
 
 
 def _table_of(tables: TableSet, attributes: tuple[str, ...]) -> Table:

@@ -49,21 +49,6 @@ def named(name: str) -> str:
     return "standard input" if name == STANDARD else f"the file {shortened(name, 200)}"
 
 
-def saved_object(name: str) -> Any:
-    """Load a saved object from a file or standard input."""
-    from ldpstats.limits import LARGEST_FILE
-    from ldpstats.saving.files import load, loaded
-
-    if name != STANDARD:
-        return load(name)
-    try:
-        return loaded(bytes_of(name, LARGEST_FILE).decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise LdpstatsError("standard input that is no text in UTF-8", "a saved object") from error
-    except LdpstatsError as error:
-        raise type(error)(f"standard input: {error.came}", error.allowed, error.advice) from error
-
-
 def write_to(name: str, text: str) -> None:
     """Write a text to a file, whole or not at all, or to standard output."""
     if name != STANDARD:

@@ -81,7 +81,8 @@ def _ended(run: Callable[[], Any]) -> int:
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(AttributeError, ValueError, OSError):
                 stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # of what is replaced by tests
-        with _warnings_as_notes():
+        with warnings.catch_warnings():  # printed as notes, without the place in the code that they come from
+            warnings.showwarning = lambda message, *_, **__: click.echo(f"Note: {message}", err=True)
             code = run()
         return code if isinstance(code, int) else 0
     except click.ClickException as error:
@@ -115,18 +116,6 @@ def _told(error: Exception) -> tuple[str, int]:
         return "there is not enough memory for this", BAD_DATA
     said = f"something nobody foresaw ({type(error).__name__}: {error})"
     return f"{said}. Please report it; {_TRACEBACK}=1 in the environment says where it happened.", UNFORESEEN
-
-
-@contextlib.contextmanager
-def _warnings_as_notes() -> Iterator[None]:
-    """Print warnings as notes, without the place in the code that they come from."""
-
-    def shown(message: Warning | str, *_: Any, **__: Any) -> None:
-        click.echo(f"Note: {message}", err=True)
-
-    with warnings.catch_warnings():
-        warnings.showwarning = shown
-        yield
 
 
 Command = TypeVar("Command", bound=Callable[..., Any])

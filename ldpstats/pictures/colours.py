@@ -60,19 +60,26 @@ class Shading:
 
     def colour(self, residual: float) -> str:
         """Return the colour of a residual's shade."""
-        return _colour(self.level(residual))
+        from matplotlib import colormaps
+        from matplotlib.colors import to_hex
+
+        level = self.level(residual)
+        if level is None:
+            return NOT_KNOWN
+        return _PALE if level == _MIDDLE else to_hex(colormaps[DIVERGING](_PLACES[level]))
 
     def area(self, residual: float) -> dict[str, Any]:
         """Return matplotlib's settings for an area of this residual."""
-        return _area(self.level(residual))
+        hatch = {"hatch": HATCH, "edgecolor": _STRIPES} if self.level(residual) == _MIDDLE else {}
+        return {"facecolor": self.colour(residual), "linewidth": 0, **hatch}
 
     def legend(self, residuals: list[float]) -> list[Patch]:
         """Return a patch with its words for every shade that these residuals have."""
         from matplotlib.patches import Patch
 
-        levels = {self.level(one) for one in residuals}
-        known = [one for one in (4, 3, 2, 1, 0, None) if one in levels]
-        return [Patch(label=self._words(level), **_area(level)) for level in known]
+        known = {self.level(one): one for one in residuals}
+        levels = [one for one in (4, 3, 2, 1, 0, None) if one in known]
+        return [Patch(label=self._words(level), **self.area(known[level])) for level in levels]
 
     def _words(self, level: int | None) -> str:
         near, far = (f"{times * self.quantile:.3g}" for times in (1, 2))
@@ -92,17 +99,3 @@ def ink_on(colour: str) -> str:
     parts = (int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5))
     linear = (one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in parts)
     return _LIGHT if sum(map(operator.mul, _LUMINANCE, linear)) < _EVEN else _DARK
-
-
-def _colour(level: int | None) -> str:
-    from matplotlib import colormaps
-    from matplotlib.colors import to_hex
-
-    if level is None:
-        return NOT_KNOWN
-    return _PALE if level == _MIDDLE else to_hex(colormaps[DIVERGING](_PLACES[level]))
-
-
-def _area(level: int | None) -> dict[str, Any]:
-    hatch = {"hatch": HATCH, "edgecolor": _STRIPES} if level == _MIDDLE else {}
-    return {"facecolor": _colour(level), "linewidth": 0, **hatch}

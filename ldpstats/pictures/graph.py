@@ -219,15 +219,10 @@ def _lines_of(name: str) -> list[str]:
 
 
 def _wide(line: str) -> float:
-    """Return about how wide a line is, in inches."""
-    return max(sum(map(_of_letter, line)), 2.0) * _FONT / 72
-
-
-def _of_letter(one: str) -> float:
-    """Return about how wide a letter is, as a share of the font's size, in fonts without serifs."""
-    if one in _WIDE or unicodedata.east_asian_width(one) in "WF":
-        return 1.0
-    return 0.76 if one.isupper() else 0.64
+    """Return about how wide a line is, in inches, in fonts without serifs."""
+    wide = [one in _WIDE or unicodedata.east_asian_width(one) in "WF" for one in line]
+    letters = (1.0 if full else 0.76 if one.isupper() else 0.64 for one, full in zip(line, wide, strict=True))
+    return max(sum(letters), 2.0) * _FONT / 72
 
 
 def _ports(wide: float, many: int) -> list[float]:
@@ -336,8 +331,12 @@ def _part(graph: DiGraph[str], sizes: Mapping[str, Size]) -> Layered:
         for one, other in sorted(graph.edges)
     }
     # where an edge passes through stands like the node that it leads to
-    stops = sorted({*row, *(stop for path in paths.values() for stop in path)}, key=_rank)
-    rows = [[stop for stop in stops if _row(stop, row) == place] for place in range(1 + max(row.values()))]
+    stops = sorted(
+        {*row, *(stop for path in paths.values() for stop in path)},
+        key=lambda stop: (stop, "") if isinstance(stop, str) else stop[0][::-1],
+    )
+    level = {stop: row[stop] if isinstance(stop, str) else stop[1] for stop in stops}
+    rows = [[stop for stop in stops if level[stop] == place] for place in range(1 + max(row.values()))]
     widths = {stop: sizes[stop][0] if isinstance(stop, str) else _PASSING for stop in stops}
     across = _placed(rows, [pair for path in paths.values() for pair in pairwise(path)], widths)
     left = min(across[stop] - widths[stop] / 2 for stop in stops)
@@ -345,21 +344,13 @@ def _part(graph: DiGraph[str], sizes: Mapping[str, Size]) -> Layered:
     halves = [max(sizes[stop][1] for stop in own if isinstance(stop, str)) / 2 for own in rows]
     high = 2 * sum(halves) + _BETWEEN * (len(rows) - 1)
     middles = high - np.cumsum([halves[0], *(one + other + _BETWEEN for one, other in pairwise(halves))])
-    points = {stop: (across[stop] - left, float(middles[_row(stop, row)])) for stop in stops}
+    points = {stop: (across[stop] - left, float(middles[level[stop]])) for stop in stops}
     ways = {}
     for edge, path in paths.items():
-        spans = [(*points[stop], halves[_row(stop, row)]) for stop in path]
+        spans = [(*points[stop], halves[level[stop]]) for stop in path]
         through = [point for x, y, half in spans for point in ((x, y + half), (x, y - half))]
         ways[edge] = (points[edge[0]], *through[1:-1], points[edge[1]])
     return Layered({name: points[name] for name in sorted(graph)}, ways, (right - left, high))
-
-
-def _rank(stop: _Stop) -> tuple[str, str]:
-    return (stop, "") if isinstance(stop, str) else (stop[0][1], stop[0][0])
-
-
-def _row(stop: _Stop, row: Mapping[str, int]) -> int:
-    return row[stop] if isinstance(stop, str) else stop[1]
 
 
 def _rows(graph: DiGraph[str], widths: Mapping[str, float]) -> dict[str, int]:

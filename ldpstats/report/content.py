@@ -54,7 +54,7 @@ class Folded:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A part with a heading of its own."""
+    """A part with a heading of its own, and a section of the report."""
 
     name: str  # anchor
     title: str
@@ -63,15 +63,6 @@ class Entry:
 
 Part: TypeAlias = str | Warned | Listed | Rows | Figure | Folded | Entry
 """What a section is made of; a text is a paragraph."""
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A section of the report."""
-
-    name: str  # anchor
-    title: str
-    parts: tuple[Part, ...]
 
 
 def can_draw() -> bool:

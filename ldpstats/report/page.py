@@ -12,7 +12,7 @@ from ldpstats.errors import LdpstatsError, shortened
 from ldpstats.presentation import progress
 from ldpstats.presentation.formats import visible
 from ldpstats.protocols.population import Population
-from ldpstats.report.content import Entry, Figure, Folded, Part, Rows, Section, can_draw
+from ldpstats.report.content import Entry, Figure, Folded, Part, Rows, can_draw
 from ldpstats.report.dependences import network as learned, not_found, pairs
 from ldpstats.report.estimates import attributes, raw_and_private, tables as all_tables
 from ldpstats.report.methods_used import assumptions, colophon, methods
@@ -59,12 +59,13 @@ def report_page(
     from markupsafe import Markup
 
     studied = tables if isinstance(tables, StudiedTables) else StudiedTables(checked_table_set(tables))
-    if title is not None and not (isinstance(title, str) and _can_be_written(title)):
+    # half a letter, such as a surrogate alone, cannot be written
+    if title is not None and not (isinstance(title, str) and title == title.encode(errors="ignore").decode()):
         raise LdpstatsError(f"title = {shortened(title)}", "a text of whole letters")
     absent = {*([] if network else ["network"]), *([] if truth is not None else ["raw-and-private"])}
     options: dict[str, dict[str, Any]] = {"raw-and-private": {"truth": truth}, "methods": {"network": network}}
     written = progress([one for one in _SECTIONS if one[0] not in absent], "writing sections", unit="section")
-    sections = [Section(name, said, tuple(made(studied, **options.get(name, {})))) for name, said, made in written]
+    sections = [Entry(name, said, tuple(made(studied, **options.get(name, {})))) for name, said, made in written]
     lines = [
         studied.tables.headline,
         *([] if can_draw() else ["This page is without pictures, as matplotlib is not installed."]),
@@ -74,14 +75,6 @@ def report_page(
     svgs = {one.name: Markup(one.picture.svg(one.name)) for one in shown}  # noqa: S704  # its texts are escaped
     values = {"title": title or "Report on privatized answers", "lines": lines, "sections": sections, "svgs": svgs}
     return _environment().get_template("page.html").render(values)
-
-
-def _can_be_written(words: str) -> bool:
-    try:
-        words.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _drawn(parts: Iterable[Part]) -> Iterator[Figure]:
@@ -101,7 +94,8 @@ def _environment() -> Environment:
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=_spelt,
+        # what would mislead the reader's eye is spelt out, such as marks that change the direction of writing
+        finalize=lambda value: visible(value) if type(value) is str else value,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -124,8 +118,3 @@ def _lines(part: Rows, right: Sequence[bool]) -> Markup:
         columns = zip(opened, classes, cells, tags, strict=True)
         set_rows.append("".join(f"<{one}{kind}>{cell}</{tag}>" for one, kind, cell, tag in columns))
     return Markup("".join(f"<tr>{one}</tr>\n" for one in set_rows))  # noqa: S704  # its texts are escaped
-
-
-def _spelt(value: Any) -> Any:
-    """Spell out characters that would mislead the reader's eye, such as marks that change the direction of writing."""
-    return visible(value) if type(value) is str else value

@@ -18,6 +18,7 @@ from ldpstats.presentation.formats import visible
 from ldpstats.vignettes.notebooks import Notebook, require
 
 _ARGUMENTS = ["--InlineBackend.figure_formats={'svg'}", "--InteractiveShellApp.ignore_cwd=True"]
+_BACKEND = "module://matplotlib_inline.backend_inline"
 _LONGEST_SOCKET = 100
 """Bytes that the name of a socket may have on all systems."""
 _MOST_SAID = 600
@@ -44,7 +45,9 @@ def executed(notebook: Notebook, folder: Path, name: str) -> Notebook:
         client = _client(notebook, folder, Path(own), arrived)
         client.on_cell_complete = lambda **_: bar.update()
         try:
-            client.execute(cleanup_kc=True, env=_environment(Path(own)))
+            # pictures go to the notebook, and nobody's IPython profile is run
+            settings = {"MPLBACKEND": _BACKEND, "IPYTHONDIR": str(Path(own) / "profiles"), "TQDM_DISABLE": "1"}
+            client.execute(cleanup_kc=True, env={**os.environ, **settings})
         except (CellExecutionError, DeadKernelError, RuntimeError, asyncio.InvalidStateError) as error:
             if not arrived:  # else it is of being ended, by nbclient at the same time
                 raise (_of_cell if isinstance(error, CellExecutionError) else _of_kernel)(error, name) from error
@@ -62,12 +65,6 @@ def _refuse_errors(notebook: Notebook, name: str) -> None:
         for output in cell.get("outputs", ()):
             if output.output_type == "error":
                 raise _of_cell(output, name)
-
-
-def _environment(own: Path) -> dict[str, str]:
-    """Return a kernel's environment variables: pictures go to the notebook, and nobody's IPython profile is run."""
-    backend = "module://matplotlib_inline.backend_inline"
-    return {**os.environ, "TQDM_DISABLE": "1", "MPLBACKEND": backend, "IPYTHONDIR": str(own / "profiles")}
 
 
 def _client(notebook: Notebook, folder: Path, own: Path, arrived: list[int]) -> Any:

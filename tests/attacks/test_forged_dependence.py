@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -48,31 +50,18 @@ def test_no_other_mixture_needs_fewer(mechanism: str) -> None:
         assert attack._expected_share(weights @ ends, goal) >= found[0] * 0.98
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "epsilon", "cramers_v", "rows", "columns", "pairings"),
-    [
-        # reports that support half of the columns in one row, and the others in the other
-        ("oue", 1.0, 0.4, [0.5, 0.5], [0.25] * 4, [[(0, 0), (0, 1), (1, 2), (1, 3)]]),
-        # three cells, none in the row or the column of another
-        (
-            "grr",
-            3.6,
-            0.46,
-            [0.14, 0.08, 0.54, 0.12, 0.12],
-            [0.14, 0.22, 0.22, 0.28, 0.14],
-            [[(1, 4)], [(2, 2)], [(4, 0)]],
-        ),
-    ],
-)
-def test_pairings_of_categories_are_tried(
-    mechanism: str,
-    epsilon: float,
-    cramers_v: float,
-    rows: list[float],
-    columns: list[float],
-    pairings: list[list[tuple[int, int]]],
-) -> None:
+PAIRINGS: dict[str, Any] = {
+    # reports that support half of the columns in one row, and the others in the other
+    "oue": (1.0, 0.4, [0.5, 0.5], [0.25] * 4, [[(0, 0), (0, 1), (1, 2), (1, 3)]]),
+    # three cells, none in the row or the column of another
+    "grr": (3.6, 0.46, [0.14, 0.08, 0.54, 0.12, 0.12], [0.14, 0.22, 0.22, 0.28, 0.14], [[(1, 4)], [(2, 2)], [(4, 0)]]),
+}
+
+
+@pytest.mark.parametrize("mechanism", PAIRINGS)
+def test_pairings_of_categories_are_tried(mechanism: str) -> None:
     """An eighth, and a fifth, more were said to be needed: ascents from single cells ended elsewhere."""
+    epsilon, cramers_v, rows, columns, pairings = PAIRINGS[mechanism]
     counts = np.round(10**6 * np.outer(rows, columns)).astype(int)
     attack, worth = attack_of(mechanism, counts, epsilon), []
     for cells in pairings:

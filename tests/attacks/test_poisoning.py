@@ -32,21 +32,20 @@ def test_the_worst_report_is_that_of_an_enumeration(kind: type[Mechanism]) -> No
         assert np.all(lowest <= 0)
         assert np.all(highest >= 1 - 1e-9)
         try:
-            worth = worth_of_all_reports(mechanism)
+            worth, is_exact = worth_of_all_reports(mechanism), True
         except TooManyCoursesError:
-            rng = np.random.default_rng(k)
-            sent = mechanism.privatize(rng.integers(0, k, 2000), rng=rng)
-            worth = mechanism.noise.debias(mechanism.contributions(sent.data).astype(float))
-            assert np.all(worth >= lowest - 1e-9)
-            assert np.all(worth <= highest + 1e-9)
-            for direction in np.random.default_rng(k).standard_normal((20, k)):
-                assert mechanism.noise.loudest(direction) @ direction >= (worth @ direction).max() - 1e-9
-            continue
-        enumerated += 1
-        assert worth.min(axis=0) == pytest.approx(lowest, abs=1e-9)
-        assert worth.max(axis=0) == pytest.approx(highest, abs=1e-9)
+            sent = mechanism.privatize(np.random.default_rng(k).integers(0, k, 2000), rng=k)
+            worth, is_exact = mechanism.noise.debias(mechanism.contributions(sent.data).astype(float)), False
+        enumerated += is_exact
+        assert np.all(worth >= lowest - 1e-9)
+        assert np.all(worth <= highest + 1e-9)
+        if is_exact:
+            assert worth.min(axis=0) == pytest.approx(lowest, abs=1e-9)
+            assert worth.max(axis=0) == pytest.approx(highest, abs=1e-9)
         for direction in np.random.default_rng(k).standard_normal((20, k)):
-            assert mechanism.noise.loudest(direction) @ direction == pytest.approx((worth @ direction).max(), abs=1e-9)
+            loudest, most = mechanism.noise.loudest(direction) @ direction, (worth @ direction).max()
+            assert loudest >= most - 1e-9
+            assert not is_exact or loudest == pytest.approx(most, abs=1e-9)
     assert enumerated or kind.purpose != "one answer"
 
 

@@ -62,34 +62,7 @@ def test_options_of_protocols_are_those_of_their_classes() -> None:
 
 
 @pytest.mark.usefixtures("folder")
-@pytest.mark.parametrize(
-    ("arguments", "code", "message"),
-    [
-        (("d.json", "--epsilon", "0"), 2, "epsilon = 0"),
-        (("d.json", "--epsilon", "inf"), 2, "epsilon = inf"),
-        (("d.json", "--epsilon", "two"), 2, "'two'. Allowed: a number above 0"),
-        (("d.json", "--epsilon", "1", "--groups", "sex,shoe"), 2, "shoe"),
-        (("d.json", "--epsilon", "1", "--mechanism", "laplace"), 2, "the mechanism 'laplace'"),
-        (("d.json", "--epsilon", "1", "--k", "4"), 2, "k"),
-        (("d.json", "--epsilon", "1", "--kind", "product domain", "--k", "2"), 2, "'product domain' does not have"),
-        (("d.json", "--epsilon", "1", "--kind", "central laplace"), 2, "is not one of"),
-        (("nothere.json", "--epsilon", "1"), 3, "does not exist"),
-        (("-", "--epsilon", "1"), 3, "standard input"),
-        (("p.json", "--epsilon", "1"), 3, "holds a protocol. Allowed: a domain. `ldpstats domain DATA"),
-        (("d.json", "--epsilon", "1", "-o", "nowhere/p.json"), 3, "could not be written"),
-        (("d.json", "--epsilon", "1", "-o", "d.json"), 3, "holds something else"),
-    ],
-)
-def test_protocols_that_cannot_be_made_are_refused(arguments: tuple[str, ...], code: int, message: str) -> None:
-    ldp.SampledGroups(DOMAIN, epsilon=1.0).save("p.json")
-    result = run("protocol", *arguments, *([] if "-o" in arguments else ["-o", "-"]))
-    assert (result.exit_code, result.stdout) == (code, "")
-    assert message in result.stderr
-    assert ldp.load("d.json") == DOMAIN
-
-
-@pytest.mark.usefixtures("folder")
-def test_tables_of_different_respondents_are_merged_and_of_the_same_are_not() -> None:
+def test_tables_of_different_respondents_are_merged() -> None:
     protocol = ldp.SampledGroups(DOMAIN, epsilon=2.0)
     sets = [protocol.simulate(PEOPLE, rng=seed) for seed in (1, 2)]
     for place, one in enumerate(sets):
@@ -100,14 +73,6 @@ def test_tables_of_different_respondents_are_merged_and_of_the_same_are_not() ->
     assert done("merge", "0.json", "-o", "-").stdout.strip() == sets[0].to_json()
     piped = done("merge", "-", "1.json", "-o", "-", given=sets[0].to_json())
     assert ldp.TableSet.from_json(piped.stdout).n == 2 * PEOPLE.sum()
-    again = run("merge", "0.json", "0.json", "-o", "both.json")
-    assert again.exit_code == 2
-    assert "0.json" in again.stderr
-    assert "named twice" in again.stderr
-    assert run("merge", "0.json", "./0.json", "-o", "both.json").exit_code == 3
-    assert run("merge", "-", "-", "-o", "both.json").exit_code == 2
-    assert run("merge", "0.json", "d.json", "-o", "both.json").exit_code == 3
-    assert ldp.load("both.json").n == 2 * PEOPLE.sum()
 
 
 @pytest.fixture
@@ -147,20 +112,6 @@ def test_a_scheduler_is_handed_on(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("sent")
-@pytest.mark.parametrize("option", ["--quarantine", "--resume"])
-def test_what_is_kept_needs_a_file(option: str) -> None:
-    assert run("tables", "r.csv", "--protocol", "p.json", option, "-", "-o", "t.json").exit_code == 2
-    assert not Path("-").exists()
-
-
-@pytest.mark.usefixtures("sent")
-def test_a_scheduler_that_is_none_is_refused() -> None:
-    result = run("tables", "r.csv", "--protocol", "p.json", "--scheduler", "no address", "-o", "t.json")
-    assert result.exit_code == 3
-    assert "no address" in result.stderr
-
-
-@pytest.mark.usefixtures("sent")
 def test_bad_rows_are_errors_or_set_aside_and_said() -> None:
     protocol = ldp.load("p.json")
     rows = protocol.reports(DOMAIN.decode(np.zeros((90, 3), dtype=int)), rng=1)
@@ -186,47 +137,10 @@ def test_a_token_that_comes_twice_is_refused_or_counted_once() -> None:
 
 
 @pytest.mark.usefixtures("sent")
-@pytest.mark.parametrize(
-    ("spoil", "message"),
-    [
-        (lambda text: text[:-30], "r.csv"),
-        (lambda text: text.replace("1,0", "1,2", 1), "r.csv"),
-        (lambda _: "", "r.csv"),
-        (lambda _: "sex,car\nF,yes\n", "r.csv"),
-    ],
-)
-def test_damaged_files_of_reports_are_refused(spoil: Callable[[str], str], message: str) -> None:
+@pytest.mark.parametrize("spoil", [lambda text: text[:-30], lambda text: text.replace("1,0", "1,2", 1), lambda _: ""])
+def test_damaged_files_of_reports_are_refused(spoil: Callable[[str], str]) -> None:
     Path("r.csv").write_text(spoil(Path("r.csv").read_text()))
     result = run("tables", "r.csv", "--protocol", "p.json", "-o", "t.json")
     assert (result.exit_code, result.stdout) == (3, "")
-    assert message in result.stderr
+    assert "r.csv" in result.stderr
     assert not Path("t.json").exists()
-
-
-@pytest.mark.usefixtures("sent")
-def test_reports_go_to_files_of_a_known_form_and_over_no_other() -> None:
-    for name in ("r.txt", "people.csv", "d.json"):
-        before = Path(name).read_bytes() if Path(name).exists() else None
-        assert run("privatize", "people.csv", "--protocol", "p.json", "-o", name).exit_code == 3
-        assert (Path(name).read_bytes() if Path(name).exists() else None) == before
-
-
-def test_nothing_is_counted_that_could_not_be_written(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    protocol = ldp.SampledGroups(DOMAIN, epsilon=2.0)
-    protocol.save("p.json")
-    ldp.write_reports("r.csv", protocol, DOMAIN.decode(np.argwhere(np.ones(DOMAIN.shape))), rng=1)
-    before = sorted(one.name for one in folder.iterdir())
-    monkeypatch.setattr("ldpstats.io.tables_of", lambda *_, **__: pytest.fail("it was counted"))
-    for output, code, message in [
-        ("p.json", 3, "holds something else"),
-        ("r.csv", 3, "holds something else"),
-        ("nowhere/t.json", 3, "could not be written"),
-        (".", 3, "which is no file"),
-        ("c.json", 2, "different files"),
-        ("q.csv", 2, "different files"),
-    ]:
-        names = ("--protocol", "p.json", "--resume", "c.json", "--quarantine", "q.csv", "-o", output)
-        result = run("tables", "r.csv", *names)
-        assert (result.exit_code, result.stdout) == (code, "")
-        assert message in result.stderr
-    assert sorted(one.name for one in folder.iterdir()) == before

@@ -9,19 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from support.shell import run
 from support.spoken import spoken
 
 from ldpstats import Domain, SampledGroups
 from ldpstats.analysis import Demonstration, demonstrate
-from ldpstats.cli import main
 from ldpstats.datasets import NETWORKS
 from ldpstats.inference.planning.plans import plan
 from ldpstats.mechanisms import GRR, REGISTRY
-
-
-def run(*arguments: str) -> Result:
-    return CliRunner().invoke(main, arguments)
 
 
 @pytest.fixture(scope="module")
@@ -91,25 +86,6 @@ def test_demo_takes_other_networks_and_mechanisms(mechanism: str) -> None:
     assert 0.5 - 1e-9 < shown["privacy"]["epsilon"] <= 0.5
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--epsilon", "0"), "epsilon = 0.0"),
-        (("--epsilon", "nan"), "epsilon = nan"),
-        (("--mechanism", "laplace"), "'rr', 'grr', 'sue'"),
-        (("--report", "a.html", "--no-report"), "--report and --no-report"),
-        (("--n", "0"), "0 is not in the range x>=1"),
-        (("--network", "moon"), "survey, asia, sachs, child, alarm"),
-        (("--seed", "-1"), "-1 is not in the range x>=0"),
-    ],
-)
-def test_errors_are_messages_not_tracebacks(arguments: tuple[str, str], message: str) -> None:
-    result = run("demo", *arguments)
-    assert result.exit_code != 0
-    assert message in result.output
-    assert "Traceback" not in result.output
-
-
 def test_a_handful_of_respondents_gives_few_answers_but_gives_them_again() -> None:
     few, first, again = (run("demo", "--n", n, "--json") for n in ("3", "20", "20"))
     assert {one.exit_code for one in (few, first)} == {0}
@@ -153,22 +129,6 @@ def test_an_audit_can_be_read_and_parsed() -> None:
     assert found["exact"] == found["claimed"] == pytest.approx(1)
     assert 0 < found["lower_bound"] <= 1
     assert found["verdict"] in spoken(text.output)
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("audit", "laplace"),
-        ("audit", "oue", "--k", "1"),
-        ("audit", "oue", "--epsilon", "nan"),
-        ("audit",),
-        ("audit", "oue", "--all"),
-    ],
-)
-def test_audits_of_what_does_not_exist_are_refused(arguments: tuple[str, ...]) -> None:
-    result = run(*arguments)
-    assert result.exit_code == 2
-    assert "Error: " in result.output
 
 
 def test_an_audit_walks_settings_and_mechanisms() -> None:
@@ -231,39 +191,6 @@ def test_a_level_that_is_not_enough_is_null_in_json() -> None:
     assert "Infinity" not in result.output
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((), "neither a shape nor a domain"),
-        (("--shape", "four"), "the shape 'four'"),
-        (("--shape", "4x1", "--epsilon", "1"), "at least 2"),
-        (("--shape", "4x4"), "two of them"),
-        (("--shape", "4x4", "--epsilon", "1", "--n", "9", "--power", "0.8"), "two of them"),
-        (("--shape", "4x4", "--epsilon", "0"), "epsilon = 0.0"),
-        (("--shape", "4x4", "--epsilon", "1", "--effect", "1.5"), "effect = 1.5"),
-        (("--shape", "4x4", "--epsilon", "1", "--power", "1"), "power = 1.0"),
-        (("--shape", "4x4", "--epsilon", "1", "--alpha", "0"), "alpha = 0.0"),
-        (("--shape", "4x4", "--epsilon", "1", "--mechanism", "laplace"), "the mechanism 'laplace'"),
-        (("--shape", "4x4", "--n", "0"), "0 is not in the range x>=1"),
-        (("--domain", "missing.json"), "does not exist"),
-    ],
-)
-def test_plans_that_cannot_be_made_are_refused(arguments: tuple[str, ...], message: str) -> None:
-    result = run("plan", *arguments)
-    assert result.exit_code != 0
-    assert message in result.output
-    assert "Traceback" not in result.output
-
-
-@pytest.mark.parametrize("content", [b"not JSON", b"{}", b'{"a": ["x"], "b": ["y", "z"]}', b"\xff\xfe"])
-def test_a_file_that_is_no_domain_for_pairs_is_refused(tmp_path: Path, content: bytes) -> None:
-    file = tmp_path / "domain.json"
-    file.write_bytes(content)
-    result = run("plan", "--domain", str(file), "--epsilon", "1")
-    assert result.exit_code == 3
-    assert result.output.startswith("Error: ")
-
-
 def test_a_report_is_written_from_saved_tables_and_answers(tmp_path: Path) -> None:
     domain = Domain({"sex": ["F", "M"], "car": ["1", "0"]})
     rows = ["sex,car,more"] + 300 * ["F,1,x"] + 300 * ["M,0,x"] + 200 * ["F,0,x"]
@@ -280,25 +207,3 @@ def test_a_report_is_written_from_saved_tables_and_answers(tmp_path: Path) -> No
     plain = run(*asked)
     assert plain.exit_code == 0
     assert "Raw against private" not in (tmp_path / "report.html").read_text("utf-8")
-
-
-@pytest.mark.parametrize(
-    ("tables", "output", "message"),
-    [
-        ("tables.json", "tables.json", "holds something else"),
-        ("domain.json", "report.html", "holds a domain. Allowed: tables. `ldpstats tables REPORTS"),
-        ("rows.csv", "report.html", "rows.csv"),
-        ("missing.json", "report.html", "does not exist"),
-        ("tables.json", "nowhere/report.html", "could not be written"),
-    ],
-)
-def test_reports_that_cannot_be_made_are_refused(tmp_path: Path, tables: str, output: str, message: str) -> None:
-    domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
-    domain.save(tmp_path / "domain.json")
-    SampledGroups(domain, epsilon=3.0).simulate(np.array([300, 200, 0, 300]), rng=1).save(tmp_path / "tables.json")
-    (tmp_path / "rows.csv").write_text("sex,car\nF,yes\n")
-    found = run("report", str(tmp_path / tables), "-o", str(tmp_path / output))
-    assert found.exit_code != 0
-    assert message in found.output
-    assert "Traceback" not in found.output
-    assert not (tmp_path / "report.html").exists()

@@ -83,13 +83,6 @@ def test_a_file_of_another_kind_is_named_with_the_command_that_makes_the_right_o
 
 
 @pytest.mark.usefixtures("files")
-def test_raw_answers_among_reports_are_to_be_randomized_first() -> None:
-    refused = run("tables", "reports.csv", "answers.csv", "--protocol", "protocol.json", "-o", "-")
-    assert "'answers.csv', which holds what looks like raw answers, which nothing has randomized" in refused.stderr
-    assert "`ldpstats privatize DATA --protocol PROTOCOL -o REPORTS` makes them" in refused.stderr
-
-
-@pytest.mark.usefixtures("files")
 def test_a_damaged_file_of_the_right_kind_is_said_to_be_damaged() -> None:
     for name, command in {
         "tables.json": "test FILE",

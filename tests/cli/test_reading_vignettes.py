@@ -103,7 +103,10 @@ def test_no_copy_of_answers_is_made(sums: Path) -> None:
         (("-o", "mine.ipynb"), 3, "holds something else"),
     ],
 )
-def test_what_cannot_run_is_refused(sums: Path, options: tuple[str, ...], code: int, said: str) -> None:
+def test_what_cannot_run_is_refused_before_it_runs(
+    sums: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], code: int, said: str
+) -> None:
+    monkeypatch.setattr("ldpstats.vignettes.executed", lambda *_: pytest.fail("executed"))
     for name in ("mine.csv", "mine.html", "mine.ipynb"):
         (sums / name).write_text(ROWS, "utf-8")
     result = run("vignettes", "run", "sums", *options)
@@ -112,19 +115,3 @@ def test_what_cannot_run_is_refused(sums: Path, options: tuple[str, ...], code: 
     assert {path.name: path.read_text("utf-8") for path in sums.iterdir()} == dict.fromkeys(
         ("mine.csv", "mine.html", "mine.ipynb"), ROWS
     )
-
-
-@pytest.mark.parametrize("output", ["mine.html", "mine.ipynb", "none/page.html"])
-def test_names_that_cannot_be_written_to_are_refused_before_the_work(
-    sums: Path, monkeypatch: pytest.MonkeyPatch, output: str
-) -> None:
-    for name in ("mine.html", "mine.ipynb"):
-        (sums / name).write_text(ROWS, "utf-8")
-    monkeypatch.setattr("ldpstats.vignettes.executed", lambda *_: pytest.fail("executed"))
-    assert run("vignettes", "run", "sums", "-o", output).exit_code == 3
-
-
-@pytest.mark.parametrize("arguments", [("open",), ("run", "moon"), ("read", "gallery"), ()])
-def test_other_vignettes_are_refused(arguments: tuple[str, ...]) -> None:
-    result = run("vignettes", *arguments)
-    assert (result.exit_code, result.stdout) == (2, "")

@@ -107,6 +107,7 @@ def write() -> None:
         element = picture.svg(name).replace(">", f">{STYLE}", 1)
         (PAGE.parent / "gallery" / f"{name}.svg").write_text(element + "\n", "utf-8")
         text = json.dumps(data_of(picture), indent=1, ensure_ascii=False, allow_nan=False)
+        text = re.sub(r"\n {3,}|\n {2}(?=\})", " ", text)  # a row of figures on a line
         (GOLDEN / f"{name}.json").write_text(text + "\n", "utf-8")
     text = PAGE.read_text("utf-8")
     for name, picture in found.items():

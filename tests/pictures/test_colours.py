@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from ldpstats.pictures.colours import NOT_KNOWN, Shading, ink_on
+from ldpstats.pictures.colours import BLUE, GREEN, NOT_KNOWN, UNDECIDED, VERMILLION, Shading, ink_on
 
 SHADES = [-5.0, -2.5, 0.0, 2.5, 5.0]
 # Machado, Oliveira & Fernandes (2009): how red-blind and green-blind people see
@@ -22,16 +22,23 @@ def linear(colour: str) -> np.ndarray:
     return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
 
 
-def luminance(colour: str) -> float:
-    return float(linear(colour) @ np.array([0.2126, 0.7152, 0.0722]))
+def contrast(one: str, other: str) -> float:
+    """Return the contrast of two colours as the Web Content Accessibility Guidelines define it."""
+    dark, light = sorted(float(linear(colour) @ np.array([0.2126, 0.7152, 0.0722])) for colour in (one, other))
+    return (light + 0.05) / (dark + 0.05)
 
 
 @pytest.mark.parametrize("residual", [*SHADES, np.nan])
 def test_words_on_every_shade_have_contrast(residual: float) -> None:
     """At least 4.5, as the Web Content Accessibility Guidelines ask for."""
     colour = Shading(1.96).colour(residual)
-    light, dark = sorted([luminance(colour), luminance(ink_on(colour))], reverse=True)
-    assert (light + 0.05) / (dark + 0.05) >= 4.5
+    assert contrast(colour, ink_on(colour)) >= 4.5
+
+
+@pytest.mark.parametrize("colour", [BLUE, VERMILLION, GREEN, UNDECIDED])
+def test_colours_are_seen_on_light_and_on_dark_paper(colour: str) -> None:
+    assert contrast(colour, "#ffffff") >= 3
+    assert contrast(colour, "#16181d") >= 3
 
 
 @pytest.mark.parametrize("eyes", [None, *BLIND])

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from xml.etree import ElementTree as ET
 
+import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 from matplotlib.colors import to_hex
@@ -18,8 +19,12 @@ from matplotlib.text import Text
 
 from ldpstats import LdpstatsError
 from ldpstats.pictures import colours
-from ldpstats.pictures.drawing import label_lines, legend_below, literal, number_ratios
+from ldpstats.pictures.drawing import Picture, label_lines, legend_below, literal, number_ratios
+from ldpstats.pictures.graph import DrawnEdge, NetworkGraph
+from ldpstats.pictures.heat_map import HeatMap
 from ldpstats.pictures.intervals import Intervals
+from ldpstats.pictures.lines import Lines, Posterior
+from ldpstats.pictures.mosaic import AssociationPlot, Mosaic
 
 
 def picture(title: str = "Shares", *notes: str) -> Intervals:
@@ -32,7 +37,6 @@ def test_axes_that_are_given_are_drawn_on_and_returned_and_settings_stay_as_they
     assert picture().draw(axes) is axes
     assert axes.get_title(loc="left") == "Shares"
     assert dict(plt.rcParams) == before
-    plt.close("all")
 
 
 def test_an_element_of_a_page_opens_no_figure_and_is_the_same_again() -> None:
@@ -78,11 +82,27 @@ def test_names_within_an_element_are_its_own() -> None:
     assert not one & two
 
 
-def test_formulas_and_tags_in_titles_are_letters() -> None:
-    hostile = "<script>alert(1)</script> $x^2$ & $ a_b\nnext"
-    text = "".join(ET.fromstring(picture(hostile).svg("one")).itertext())  # noqa: S314  # our own element
-    for word in ("<script>alert(1)</script>", "$x^2$", "a_b", "next"):
+HOSTILE = "<script>alert(1)</script> $x^2$ & $ a_b \\alpha 50 % 中文\nnext"
+TWO, EVERY = (HOSTILE, "b"), ((1.0, 1.0), (1.0, 1.0))
+ASKED = ~np.eye(2, dtype=bool)
+KINDS = [
+    Intervals(HOSTILE, (HOSTILE,), TWO, (0.2, 0.8), (0.1, 0.7), (0.3, 0.9), HOSTILE),
+    Lines(HOSTILE, (HOSTILE,), (1.0, 2.0), dict.fromkeys(TWO, (1.0, 2.0)), HOSTILE, HOSTILE, levels={HOSTILE: 1.5}),
+    Posterior(HOSTILE, (HOSTILE,), {HOSTILE: 1.0}, {"b": 0.5}),
+    HeatMap(HOSTILE, (HOSTILE,), TWO, np.ones((2, 2)), ASKED, ASKED, HOSTILE),
+    Mosaic(HOSTILE, (HOSTILE,), TWO, TWO, TWO, (0.5, 0.5), EVERY, EVERY, ((False,) * 2,) * 2),
+    AssociationPlot(HOSTILE, (HOSTILE,), TWO, TWO, TWO, EVERY, EVERY),
+    NetworkGraph(HOSTILE, (HOSTILE,), TWO, (DrawnEdge(*TWO),)),
+]
+
+
+@pytest.mark.parametrize("hostile", KINDS, ids=lambda kind: type(kind).__name__)
+def test_formulas_and_tags_are_letters_whether_or_not_a_font_has_them(hostile: Picture) -> None:
+    element = hostile.svg("one")
+    text = "".join(ET.fromstring(element).itertext())  # noqa: S314  # our own element
+    for word in ("<script>alert(1)</script>", "$x^2$", "a_b", r"\alpha", "中文", "next"):
         assert word in text
+    assert "tspan" not in element, "something is set as a formula"
 
 
 def test_long_titles_and_notes_are_wrapped_to_the_width() -> None:
@@ -91,7 +111,6 @@ def test_long_titles_and_notes_are_wrapped_to_the_width() -> None:
     assert axes.title.get_text() == ""
     title = axes._left_title.get_window_extent()  # no public name for a title at the left
     assert title.x1 <= axes.figure.bbox.x1
-    plt.close("all")
 
 
 def test_without_matplotlib_it_says_what_to_install() -> None:
@@ -103,24 +122,6 @@ def test_without_matplotlib_it_says_what_to_install() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert f"{LdpstatsError.__name__}: no matplotlib to draw with" in done.stderr
     assert "pip install 'ldpstats[plots]'" in done.stderr
-
-
-def contrast(one: str, other: str) -> float:
-    """Return the contrast of two colours as the Web Content Accessibility Guidelines define it."""
-
-    def luminance(colour: str) -> float:
-        parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
-        linear = [one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in parts]
-        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-    high, low = sorted((luminance(one), luminance(other)), reverse=True)
-    return (high + 0.05) / (low + 0.05)
-
-
-@pytest.mark.parametrize("colour", [colours.BLUE, colours.VERMILLION, colours.GREEN, colours.UNDECIDED])
-def test_colours_are_seen_on_light_and_on_dark_paper(colour: str) -> None:
-    assert contrast(colour, "#ffffff") >= 3
-    assert contrast(colour, "#16181d") >= 3
 
 
 @pytest.mark.parametrize("words", ["$5 or $10", r"\$5 and \frac{1}{2}$", "a_b^c", "100 % & <b>", "one $ alone"])
@@ -184,7 +185,6 @@ def test_long_notes_leave_room_for_the_picture(letters: int) -> None:
         assert len(lines) <= 9
         assert max(map(len, lines)) <= 90
         assert drawn.svg("long").startswith("<svg")
-    plt.close(axes.figure)
 
 
 def test_a_figure_of_ones_own_keeps_its_size() -> None:

@@ -7,7 +7,6 @@ from math import inf, nan
 
 import numpy as np
 import pytest
-from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -83,21 +82,6 @@ def test_few_many_and_empty_rows_are_drawn(rows: list[tuple[float, float, float]
         picture.draw().figure.canvas.draw()
         assert "nan" not in picture.described()
         assert len(picture.described()) < 600
-
-
-def test_numbers_and_names_that_would_be_formulas_are_drawn():
-    picture = Intervals("$5 & $10", ("a_b", "50 %"), ("$x$", "<b>\n"), (1.0, 2.0), (0.5, 1.0), (1.5, 3.0), "value")
-    ax = picture.draw()
-    ax.figure.canvas.draw()
-    assert ax.get_title(loc="left") == "\\$5 & \\$10\na_b\n50 %"
-    assert "currentColor" in picture.svg("p1")
-    assert plt.get_fignums() == [ax.figure.number]
-
-
-def test_letters_that_no_font_has_are_written_without_a_warning_where_they_stay_letters():
-    picture = Intervals("中文", ("$",), ("中", "文\n"), (1.0, 2.0), (0.5, 1.0), (1.5, 3.0), "value")
-    assert picture.draw().get_title(loc="left") == "中文\n\\$"
-    assert "中文" in picture.svg("p1")
 
 
 def test_grey_is_explained_where_there_is_some() -> None:

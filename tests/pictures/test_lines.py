@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from matplotlib import pyplot as plt
 
 from ldpstats.conformance.enumeration import exact_channel
 from ldpstats.mechanisms import GRR
 from ldpstats.pictures.lines import Lines, Posterior
-
-
-@pytest.fixture(autouse=True)
-def no_figure_is_left() -> Iterator[None]:
-    yield
-    plt.close("all")
 
 
 def _lines(count: int = 2, points: int = 4) -> Lines:
@@ -37,13 +29,6 @@ def test_lines_are_drawn_where_they_are() -> None:
     assert axes.get_xscale() == "log"
     axes.figure.canvas.draw()
     assert [text.get_text() for text in axes.get_xticklabels()][1:-1] == ["100", "1,000", "10,000", "100,000"]
-
-
-def test_the_frame_is_tidy() -> None:
-    frame = _lines().to_frame()
-    assert frame.columns.tolist() == ["line", "x", "y", "lower", "upper"]
-    assert len(frame) == 8
-    assert frame["lower"].isna().all()
 
 
 def test_bands_rules_and_gaps() -> None:
@@ -76,13 +61,6 @@ def test_any_number_of_lines_is_told_apart(count: int, points: int) -> None:
     assert len(looks) == min(count, 24)
     assert (axes.get_legend() is None) == (count == 1)
     assert picture.svg("lines").startswith("<svg")
-
-
-def test_letters_stand_for_themselves() -> None:
-    name = "$a_b$ \\alpha <b> & 50 %\nnext"
-    picture = Lines(name, (name,), (1.0, 2.0), {name: (1.0, 2.0), "b": (2.0, 1.0)}, name, name, levels={name: 1.5})
-    picture.draw().figure.canvas.draw()
-    assert "$a_b$ \\alpha &lt;b&gt; &amp; 50 % next" in picture.svg("letters")
 
 
 def test_a_band_ends_where_bayes_rule_puts_the_most_telling_report():

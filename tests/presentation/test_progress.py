@@ -50,21 +50,8 @@ SOME_OF_IT = LONG_WORK.split("rrba =", maxsplit=1)[0]
 SHOWN = (
     *("asking", "writing rows", "reading rows", "counting", "simulating", "independence tests", "Monte Carlo"),
     *("maximizing the entropy", "maximizing the likelihood", "fitting again", "testing pairs", "learning again"),
-    *(
-        "adding tables up",
-        "intervals",
-        "mechanisms",
-        "auditing",
-        "bounds",
-        "planning",
-        "power",
-        "sample sizes",
-        "fitting",
-        "smoothing",
-        "comparing",
-        "writing sections",
-        "drawing",
-    ),
+    *("adding tables up", "intervals", "mechanisms", "auditing", "bounds", "planning", "power", "sample sizes"),
+    *("fitting", "smoothing", "comparing", "writing sections", "drawing"),
 )
 
 

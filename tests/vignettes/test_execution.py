@@ -144,24 +144,19 @@ def test_hostile_names_of_files_are_read_and_shown_as_they_are(tmp_path: Path) -
     assert "semicolons" in notebook.cells[-1].outputs[0]["text"]
 
 
-def test_a_cell_that_fails_says_what_the_package_said(tmp_path: Path) -> None:
-    code = "import ldpstats as ldp\nldp.Domain({'a': [1]})"
-    with pytest.raises(
-        CellError, match=r"the vignette one stopped at DomainError: .*'a'.*`ldpstats vignettes open one`"
-    ):
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("import ldpstats as ldp\nldp.Domain({'a': [1]})", "DomainError: .*'a'.*`ldpstats vignettes open one`"),
+        ("raise ValueError(\"it's \\x1b[2J\\n'so'.\")", r"ValueError: it's \\x1b\[2J 'so'\. Allowed: data"),
+        # drawn behind the end of its cell, where an error does not make the cell fail
+        ("from matplotlib import pyplot\npyplot.title('$^$');", "ValueError"),
+    ],
+)
+def test_a_cell_that_fails_says_why_on_one_line(tmp_path: Path, code: str, said: str) -> None:
+    with pytest.raises(CellError, match=f"the vignette one stopped at {said}") as caught:
         executed(notebook_of(vignette(code)), tmp_path, "one")
-
-
-def test_what_a_cell_said_is_printed_as_it_is_on_one_line(tmp_path: Path) -> None:
-    with pytest.raises(CellError, match=r"ValueError: it's \\x1b\[2J 'so'\. Allowed: data") as caught:
-        executed(notebook_of(vignette("raise ValueError(\"it's \\x1b[2J\\n'so'.\")")), tmp_path, "one")
     assert "\x1b" not in str(caught.value)
-
-
-def test_a_picture_that_cannot_be_drawn_is_an_error(tmp_path: Path) -> None:
-    """Pictures are drawn behind the end of their cell, where an error does not make the cell fail."""
-    with pytest.raises(CellError, match="the vignette one stopped at ValueError"):
-        executed(notebook_of(vignette("from matplotlib import pyplot\npyplot.title('$^$');")), tmp_path, "one")
 
 
 def test_what_stands_around_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,13 +17,6 @@ LINK = re.compile(r"(?<!!)\[[^\]\n]*\]\(([^)\s]+)\)")
 NAMES = list(vignettes())
 
 
-def parameters(name: str) -> list[str]:
-    """Return the names that the first cell of a vignette gives values to."""
-    cell = next(one for one in notebook_of(vignettes()[name]).cells if PARAMETERS in one.metadata.get("tags", ()))
-    targets = [one.targets for one in ast.parse(cell.source).body if isinstance(one, ast.Assign)]
-    return [target.id for each in targets for target in each if isinstance(target, ast.Name)]
-
-
 def test_all_files_are_vignettes_with_places_of_their_own() -> None:
     assert set(NAMES) == {path.stem for path in FOLDER.glob("*.md")}
     places = [one.place for one in vignettes().values()]
@@ -31,11 +24,16 @@ def test_all_files_are_vignettes_with_places_of_their_own() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_first_cell_holds_what_readers_replace(name: str) -> None:
-    cells = notebook_of(vignettes()[name]).cells
-    first = next(cell for cell in cells if cell.cell_type == "code")
+def test_a_vignette_asks_a_question_and_its_first_cell_holds_what_readers_replace(name: str) -> None:
+    one = vignettes()[name]
+    least, most = one.columns
+    assert 1 <= least <= most
+    assert one.title.endswith("?") or name == "gallery"
+    first = next(cell for cell in notebook_of(one).cells if cell.cell_type == "code")
     assert PARAMETERS in first.metadata.get("tags", ())
-    assert {"data", "columns", "epsilon"} <= set(parameters(name))
+    targets = [one.targets for one in ast.parse(first.source).body if isinstance(one, ast.Assign)]
+    names = {target.id for each in targets for target in each if isinstance(target, ast.Name)}
+    assert {"data", "columns", "epsilon"} <= names
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -46,14 +44,6 @@ def test_jupyter_opens_the_file_as_a_notebook(name: str) -> None:
         cell.source for cell in jupytext.reads(vignettes()[name].text, fmt="md:myst").cells
     ]
     assert any(PARAMETERS in cell.metadata.get("tags", ()) for cell in opened.cells)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_vignette_opens_with_a_question(name: str) -> None:
-    one = vignettes()[name]
-    assert one.title.endswith("?") or name == "gallery"
-    least, most = one.columns
-    assert 1 <= least <= most
 
 
 @pytest.mark.parametrize("name", NAMES)
