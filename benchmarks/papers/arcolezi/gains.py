@@ -1,6 +1,6 @@
 """What iterative Bayesian update (IBU) gains over clipped inversion, in every run, for every setting of the paper.
 
-A gain (Eq. 1) is that of `ldpstats.estimation.iterative_bayesian_update` over inversion, clipped at zero and
+A gain (Eq. 1) is that of the iterative Bayesian update (`estimation.likelihood`) over inversion, clipped at zero and
 renormalized, in percent and itself clipped at zero in every run, as in the authors' notebook. The updates stop as in
 the paper, after 10,000 or when none changes a frequency by 1e-12: where they stop matters, for with large k and small ε
 10,000 of them do not lead far from the uniform start. Reports are drawn as tallies, which have the same law.
