@@ -217,6 +217,9 @@ class TestCategoriesThatAreNotThere:
         assert "(without column 'c2'" in str(found)
         assert "(without column 'c2'" in found.name
         assert "(without column 'c2'" in str(information)
+        assert all("among the categories that are kept" in one.covers for one in (found, information))
+        whole = table_of(block_of(noise, [3000, 1000, 800, 1000, 3000, 900]))
+        assert "kept" not in ldp.association(whole).covers
         assert found.conf_int()[0] < 0.5 < found.conf_int()[1]
         assert information.conf_int()[1] <= math.log(2)
 
@@ -275,15 +278,6 @@ class TestWhatTheReportsHardlyTell:
         sign = 1 if counts[0] else -1
         # with a difference of d such 20 reports are (1 + d) / 2 likely each; half of all is the tail at the end itself
         assert sorted((sign * low, sign * high)) == pytest.approx([2 * 0.025 ** (1 / 20) - 1, 1.0], abs=1e-3)
-
-
-def test_intervals_say_that_categories_were_left_out() -> None:
-    table = table_of(block_of(ldp.GRR(6, 8.0).noise, [300, 100, 0, 100, 300, 0]))
-    for effect in (ldp.association(table), ldp.mutual_information(table)):
-        assert "c2" in effect.without
-        assert "among the categories that are kept" in effect.covers
-    whole = ldp.association(table_of(block_of(ldp.GRR(6, 8.0).noise, [300, 100, 80, 100, 300, 90])))
-    assert "kept" not in whole.covers
 
 
 class TestCountedByPart:

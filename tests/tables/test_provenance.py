@@ -131,15 +131,6 @@ def test_a_table_that_was_not_collected_travels_to_another_process() -> None:
     assert np.array_equal(sent.bounds().point_upper, made.bounds().point_upper)
 
 
-def test_consistent_tables_are_not_counted_again() -> None:
-    tables = asked(both_causes())
-    direct, again = (reconstruct(one, ["a", "b", "c"]) for one in (tables, make_consistent(tables)))
-    assert np.array_equal(direct.estimate, again.estimate)
-    assert np.array_equal(direct.covariance, again.covariance)
-    with pytest.raises(ldp.LdpstatsError, match="made of reports that stand in other tables"):
-        reconstruct(TableSet(ABC, [*tables, direct], tables.privacy), ["a", "c"])
-
-
 def test_a_table_knows_where_it_comes_from() -> None:
     tables = asked(both_causes())
     kinds = {
