@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -22,6 +23,10 @@ from ldpstats.estimation.blocks import Block
 from ldpstats.noise import MultinomialNoise, NoiseModel, Tally, TruthOrFake
 from ldpstats.tables import Figures
 from ldpstats.tables.unbiased_cells import is_sparse, never_certain
+
+
+def reports_of(noise: NoiseModel, counts: Sequence[int]) -> PooledReports:
+    return PooledReports((block_of(noise, [*counts]),))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -83,9 +88,7 @@ def test_every_likely_tally_of_twenty_reports(epsilon: float, shares: list[float
     assert chance.sum() == pytest.approx(1)
     counts, chance = counts[chance > 1e-5], chance[chance > 1e-5]
     truth = truths(np.reshape(shares, (2, 2)))[quantity]
-    inside, _ = held(
-        PooledReports((block_of(noise, counts[0].tolist()),)), comparisons((2, 2))[quantity], truth, counts
-    )
+    inside, _ = held(reports_of(noise, counts[0]), comparisons((2, 2))[quantity], truth, counts)
     assert 0.93 < chance @ inside <= 1
 
 
@@ -128,7 +131,7 @@ class TestLimits:
         assert "score test with the exact law" in str(found.summary())
 
     def test_limits_are_where_the_tails_are(self) -> None:
-        reports = PooledReports((block_of(ldp.GRR(4, 4.0).noise, [40, 12, 7, 60]),))
+        reports = reports_of(ldp.GRR(4, 4.0).noise, [40, 12, 7, 60])
         for comparison in comparisons((2, 2)).values():
             limits = ScoreInversion(reports, comparison).limits(0.1)[0]
             assert np.allclose(reports.below(comparison, limits, reports.counts), [0.95, 0.05], atol=1e-3)
@@ -137,13 +140,8 @@ class TestLimits:
         noise, counts = ldp.GRR(4, 3.0).noise, np.array([[9, 1, 0, 10], [5, 5, 5, 5], [0, 0, 20, 0], [1, 12, 3, 4]])
         for comparison in comparisons((2, 2)).values():
             for truth in (0.3, 0.9):
-                inside, unbounded = held(
-                    PooledReports((block_of(noise, counts[0].tolist()),)), comparison, truth, counts
-                )
-                limits = [
-                    ScoreInversion(PooledReports((block_of(noise, one.tolist()),)), comparison).limits(0.05)[0]
-                    for one in counts
-                ]
+                inside, unbounded = held(reports_of(noise, counts[0]), comparison, truth, counts)
+                limits = [ScoreInversion(reports_of(noise, one), comparison).limits(0.05)[0] for one in counts]
                 assert inside.tolist() == [bool(low <= truth <= high) for low, high in limits]
                 assert unbounded.tolist() == [math.isinf(high) for _, high in limits]
 
@@ -157,7 +155,7 @@ class TestLimits:
     def test_noise_below_nothing_does_not_leave_an_end_alone(self) -> None:
         """Fewer reports of two cells than lies alone give: "from 4,200 up" without the share of the tail."""
         low, high = ScoreInversion(
-            PooledReports((block_of(ldp.GRR(4, 2.0).noise, [9, 1, 0, 10]),)), comparisons((2, 2))["odds ratio"]
+            reports_of(ldp.GRR(4, 2.0).noise, [9, 1, 0, 10]), comparisons((2, 2))["odds ratio"]
         ).limits(0.05)[0]
         assert low < 20
         assert high == math.inf

@@ -143,17 +143,9 @@ def test_a_marginal_without_noise_beside_noisy_ones_is_met(method: str) -> None:
     assert marginal_of(found.reshape(ABC.shape), ("a", "b")).estimate == pytest.approx(exact.estimate, abs=1e-4)
 
 
-def test_wrong_methods_shapes_and_sizes_are_refused() -> None:
-    pairs = pairs_of(some_joint())
-    wrong = {
-        "'l2', 'l1', 'elastic-net'": {"method": "l3"},
-        "number from 0 to 1": {"method": "elastic-net", "gamma": 1.5},
-        "gamma = 'half'": {"gamma": "half"},
-        "gamma = nan": {"gamma": math.nan},
-    }
-    for words, options in wrong.items():
-        with pytest.raises(LdpstatsError, match=words):
-            fitted_joint(pairs, **{"target": ABC, **options})
+def test_joint_tables_that_are_too_large_and_other_methods_are_refused() -> None:
+    with pytest.raises(LdpstatsError, match="'l2', 'l1', 'elastic-net'"):
+        fitted_joint(pairs_of(some_joint()), ABC, "l3")
     many = [Marginal((name,), (5,), np.full(5, 0.2), np.eye(5), 9) for name in "abcdef"]
     for fit in (fitted_joint, shrunken_joint):
         with pytest.raises(LdpstatsError, match="15,625 cells"):
