@@ -45,15 +45,6 @@ def violation(tables: Array, marginals: Sequence[Marginal], share: float) -> Arr
 
 
 @each_method
-def test_without_noise_a_table_of_the_target_is_returned(method: str) -> None:
-    joint = some_joint()
-    whole = marginal_of(joint, ABC.names)
-    for marginals in ([whole], [*pairs_of(joint), whole]):
-        found = fitted_joint(marginals, ABC, method)
-        assert found == pytest.approx(joint.ravel(), abs=1e-6)
-
-
-@each_method
 def test_without_noise_the_result_has_the_marginals_and_the_smallest_norm(method: str) -> None:
     joint = some_joint()
     found = fitted_joint(pairs_of(joint), ABC, method)

@@ -76,15 +76,6 @@ def test_where_noise_explains_everything_independence_is_kept() -> None:
     assert found == pytest.approx(path_of(marginals).independent[0], abs=1e-15)
 
 
-def test_without_noise_shrinkage_goes_to_the_data() -> None:
-    joint = some_joint(spread=1)
-    found = shrunken_joint(pairs_of(joint), ABC)
-    for pair, own in zip(pairs_of(joint), pairs_of(found.reshape(ABC.shape)), strict=True):
-        assert own.estimate == pytest.approx(pair.estimate, abs=1e-5)
-    whole = shrunken_joint([marginal_of(joint, ABC.names)], ABC)
-    assert whole == pytest.approx(joint.ravel(), abs=1e-5)
-
-
 def test_zeros_do_not_stop_shrinkage_from_reaching_the_data() -> None:
     joint = some_joint()
     joint[0, 0], joint[1, :, 1], joint[:, 2] = 0, 0, 0
