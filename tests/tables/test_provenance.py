@@ -51,11 +51,13 @@ def test_the_smallest_norm_shows_proportions_and_claims_nothing_about_them() -> 
     assert "Intervals: none: the smallest norm is no model" in text
 
 
-def test_what_a_table_assumes_stands_in_its_title_its_summary_and_its_values() -> None:
+def test_what_a_table_assumes_stands_wherever_its_figures_do() -> None:
     made = reconstruct(asked(both_causes()), ["a", "c"])
-    title, *rest = str(made.summary()).splitlines()
-    assert "assuming no interaction beyond the groups that were asked about" in title
-    assert f"Assumes: {NAMES}." in rest
+    kinds: tuple[Any, ...] = ("mosaic", "intervals", "residuals")
+    titles = [one.summary().title for one in (made, made.crosstab(), made.conditional("c", given="a"))]
+    for text in (*titles, *(" ".join(made.picture(kind).notes) for kind in kinds)):
+        assert "assuming no interaction beyond the groups that were asked about" in text
+    assert f"Assumes: {NAMES}." in str(made.summary()).splitlines()
     assert f"a × c assumes: {NAMES}." in TableSet(ABC, [made], made.privacy).summary().sentences
     assert repr(made).startswith("<Table: a × c, reconstructed: 3 × 3 cells, n = 99,999 (simulated), assuming no inter")
     assert made.assumption == made.to_dict()["provenance"]["assumption"] == NAMES
