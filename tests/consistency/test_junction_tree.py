@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -33,24 +32,6 @@ def test_marginals_on_a_junction_tree_are_sums_over_the_joint_table(seed: int, s
     for _ in range(5):
         wanted = [str(name) for name in rng.permutation(names)[: rng.integers(1, len(names) + 1)]]
         assert np.allclose(beliefs.marginal(wanted).ravel(), summed(joint, names, wanted), rtol=0, atol=1e-11)
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_every_clique_hangs_on_one_that_shares_all_it_shares_with_those_before(seed: int) -> None:
-    """It is what makes a tree of cliques a junction tree. Also, all that hangs on a clique follows it at once."""
-    _, sizes, groups = random_graph(seed)
-    tree = JunctionTree.of(groups, sizes)
-    assert set().union(*tree.cliques) == set(sizes)
-    assert tree.cells == sum(math.prod(sizes[name] for name in clique) for clique in tree.cliques)
-    for place in range(1, len(tree.cliques)):
-        before = set().union(*tree.cliques[:place])
-        assert set(tree.separators[place]) == before & set(tree.cliques[place])
-        assert set(tree.separators[place]) <= set(tree.cliques[tree.parents[place]])
-        ancestors, above = set(), place - 1
-        while above >= 0:
-            ancestors.add(above)
-            above = tree.parents[above]
-        assert tree.parents[place] in ancestors
 
 
 def test_the_size_of_a_tree_that_could_never_be_formed_is_known() -> None:

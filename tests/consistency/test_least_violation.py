@@ -10,7 +10,6 @@ from typing import Any
 import cvxpy
 import numpy as np
 import pytest
-from scipy.optimize import minimize_scalar
 from support.joint_tables import (
     ABC,
     PAIRS,
@@ -86,26 +85,6 @@ def test_no_table_on_a_grid_violates_the_marginals_less(seed: int, method: str, 
     grid = known_grid(4, 40)
     violated, least = violation(grid, marginals, share), violation(found[None], marginals, share)[0]
     assert violated.min() >= least - 1e-5
-
-
-def test_conflicting_margins_meet_where_each_method_says() -> None:
-    """One cell decides: squares take the weighted mean, absolute values the more precise, the elastic net between."""
-    estimates, deviations = (0.3, 0.6), (0.05, 0.1)
-    margins = [
-        Marginal(("a",), (2,), np.array([share, 1 - share]), deviation**2 * np.eye(2), 500)
-        for share, deviation in zip(estimates, deviations, strict=True)
-    ]
-
-    def net(share: float) -> float:
-        missed = np.abs(share - np.array(estimates)) / deviations
-        return float((0.7 * missed + 0.3 * missed**2).sum())
-
-    best = minimize_scalar(net, bounds=(0.3, 0.6), options={"xatol": 1e-10}).x
-    gammas = {"elastic-net": 0.7}
-    found = {method: fitted_joint(margins, ABC.project("a"), method, gammas.get(method, 0.5))[0] for method in METHODS}
-    assert found["l2"] == pytest.approx((0.3 * 4 + 0.6) / 5, abs=1e-6)
-    assert found["l1"] == pytest.approx(0.3, abs=1e-6)
-    assert found["elastic-net"] == pytest.approx(best, abs=1e-5)
 
 
 def test_equal_absolute_violations_are_resolved_by_the_norm() -> None:
