@@ -154,11 +154,15 @@ class TestShown:
         with pytest.raises(LdpstatsError, match="2 names of 3 values"):
             replace(named, names=("a", "b"))
 
-    @pytest.mark.parametrize("alpha", [0, 1, 2, "x", None, float("nan")])
+    @pytest.mark.parametrize("alpha", [0, 1, -0.1, 2, "0.05", None, float("nan"), True])
     def test_a_level_that_is_none_is_refused_wherever_it_is_asked_for(self, alpha: Any) -> None:
         estimate = GRR(3, 1.0).estimate(Tally(GRR(3, 1.0).noise, [5, 3, 2], 10))
-        for ask in (estimate.summary, estimate.to_dict, estimate.picture, estimate.conf_int):
-            with pytest.raises(LdpstatsError):
+        domain = ldp.Domain({name: [0, 1] for name in "abc"})
+        pairs = ldp.SampledGroups(domain, epsilon=2.0, groups=[("a", "b"), ("b", "c")]).simulate(np.ones(8, int), rng=1)
+        without = ldp.reconstruct(pairs, ["a", "c"], "l2", n_resamples=2)  # there are no intervals
+        asked = [estimate.summary, estimate.to_dict, estimate.picture, estimate.conf_int, without.bounds]
+        for ask in (*asked, without.summary, without.to_dict, without.to_frame):
+            with pytest.raises(LdpstatsError, match=r"alpha|number"):
                 ask(alpha)
 
 

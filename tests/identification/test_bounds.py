@@ -85,12 +85,6 @@ def test_margins_that_differ_beyond_chance_are_a_finding() -> None:
     assert found.pvalue < 0.002
 
 
-@pytest.mark.parametrize("alpha", [0, 1, -0.1, np.nan, "0.05", None, True])
-def test_levels_outside_of_zero_to_one_are_refused(alpha: object) -> None:
-    with pytest.raises(LdpstatsError, match="strictly between 0 and 1"):
-        bounds_of(BITS, measured(BITS, CHAIN, xor(0.5)), ["a", "c"], alpha)  # type: ignore[arg-type]  # refused
-
-
 def test_wrong_input_is_refused() -> None:
     one = measured(BITS, CHAIN, xor(0.5))
     with pytest.raises(DomainError, match="different names"):

@@ -234,12 +234,3 @@ def test_tables_that_contradict_each_other_are_said_to() -> None:
     )
     assert "The tables contradict each other (p = " in spoken(reconstruct(mixed, ["a", "c"]).summary())
     assert "contradict" not in str(reconstruct(alike, ["a", "c"]).summary())
-
-
-@pytest.mark.parametrize("alpha", [0, 2, "x", None])
-def test_a_level_that_is_none_is_refused_also_where_there_are_no_intervals(alpha: Any) -> None:
-    tables = SampledGroups(ABC, epsilon=2.0, groups=[("a", "b"), ("b", "c")]).simulate(np.ones(ABC.size(), int), rng=1)
-    table = reconstruct(tables, ["a", "c"], "l2")
-    for ask in (table.summary, table.to_dict, table.to_frame):
-        with pytest.raises(ldp.LdpstatsError, match=r"alpha|number"):
-            ask(alpha)
