@@ -25,20 +25,30 @@ from ldpstats.numbers.randomness import Rng, client_draws, generator, permutatio
 from ldpstats.presentation import Summary, progress
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.protocols.counting import Layout, Sending, SentReports, SentRow
-from ldpstats.protocols.groups import Group, checked_domain, known_for, label, refuse_shared_labels
+from ldpstats.protocols.groups import (
+    RECORD,
+    Group,
+    among,
+    checked_domain,
+    known_for,
+    label,
+    refuse_shared_labels,
+    scheduled,
+    warn_of_few,
+    worst_level,
+)
 from ldpstats.protocols.partitions import collected_by_partition, is_partitioned
 from ldpstats.protocols.population import People, Population, checked_outside, people_of, respondents
 from ldpstats.protocols.row_counts import RowCounts
 from ldpstats.protocols.row_frames import numbered, take_frame
 from ldpstats.protocols.saved import SavedProtocol
-from ldpstats.protocols.schedule import RECORD, among, scheduled, warn_of_few, worst_level
 from ldpstats.protocols.summary import between, named, summary_of
 from ldpstats.protocols.wire import to_column
 from ldpstats.tables import Origin, Table, TableSet
 from ldpstats.tables.respondents import CrossedRows, RespondentSet, new_identity
 
 if TYPE_CHECKING:
-    from ldpstats.protocols.crossed import CrossedAnswers
+    from ldpstats.protocols.per_attribute import CrossedAnswers
 
 _CHOSEN = "mechanism"
 """The parameter that names the mechanisms, or lists them."""

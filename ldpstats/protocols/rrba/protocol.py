@@ -28,13 +28,17 @@ from ldpstats.presentation import Summary, progress
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.protocols.counting import Layout, Sending, SentReports, SentRow
 from ldpstats.protocols.groups import (
+    RECORD,
     Group,
     NamedGroups,
     NamedViews,
     Views,
+    among,
+    equal_shares,
     known_for,
     label,
     refuse_shared_labels,
+    scheduled,
     views_of,
 )
 from ldpstats.protocols.partitions import collected_by_partition, is_partitioned
@@ -48,7 +52,6 @@ from ldpstats.protocols.rrba.query import Query
 from ldpstats.protocols.rrba.rules import Rules, advised_block_size, checked_rules
 from ldpstats.protocols.rrba.series import Randomizers, Series
 from ldpstats.protocols.saved import SavedProtocol
-from ldpstats.protocols.schedule import RECORD, among, equal_shares, scheduled
 from ldpstats.protocols.summary import counted, summary_of
 from ldpstats.tables import Origin, Table, TableSet
 from ldpstats.tables.respondents import RespondentSet, new_identity
