@@ -91,7 +91,9 @@ def positive_shares(frequencies: FloatArray) -> FloatArray:
 
 def steadied(found: Estimate) -> FloatArray:
     """Add half a respondent to every cell of an estimate, none below zero, so that plug-in variances stay positive."""
-    return (found.n * positive_shares(found.estimate) + 0.5) / (found.n + found.estimate.size / 2)
+    proper = np.maximum(found.estimate, np.finfo(float).tiny)
+    shares: FloatArray = (found.n * proper / proper.sum() + 0.5) / (found.n + proper.size / 2)
+    return shares
 
 
 def measured_by(blocks: Sequence[Block]) -> Measured:
