@@ -82,9 +82,16 @@ class Measured(Saveable):
         return weights @ self.estimate + inverse[:, -1], weights @ self.covariance @ weights.T
 
 
+def positive_shares(frequencies: FloatArray) -> FloatArray:
+    """Cut frequencies at zero and make them sum to one."""
+    positive = np.maximum(frequencies, np.finfo(float).tiny)  # not zero: if all are cut, they are equal
+    shares: FloatArray = positive / positive.sum(axis=-1, keepdims=True)
+    return shares
+
+
 def steadied(found: Estimate) -> FloatArray:
     """Add half a respondent to every cell of an estimate, none below zero, so that plug-in variances stay positive."""
-    proper = np.maximum(found.estimate, np.finfo(float).tiny)  # not zero: if all are cut, they are equal
+    proper = np.maximum(found.estimate, np.finfo(float).tiny)
     shares: FloatArray = (found.n * proper / proper.sum() + 0.5) / (found.n + proper.size / 2)
     return shares
 

@@ -13,7 +13,7 @@ from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.estimation.block_stack import TruthOrFakeStack, all_truth_or_fake
 from ldpstats.estimation.blocks import Block
 from ldpstats.estimation.estimate import Estimate, invert, over_degrees_of_freedom, refuse_empty
-from ldpstats.estimation.measured import steadied
+from ldpstats.estimation.measured import positive_shares, steadied
 from ldpstats.estimation.rare import OwnReports
 from ldpstats.numbers.arrays import FloatArray
 
@@ -93,8 +93,7 @@ class LinearPooling:
         Improper ones are cut at zero and scaled to sum to one, lest a block with little noise be given a negative
         variance.
         """
-        proper = np.maximum(frequencies, np.finfo(float).tiny)  # not zero: if all are cut, they are equal
-        proper /= proper.sum(axis=-1, keepdims=True)
+        proper = positive_shares(frequencies)
         if self._alone:
             (one,) = self._measurements
             places = one.classes

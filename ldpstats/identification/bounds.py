@@ -129,7 +129,7 @@ class AssociationBounds(Result):
         limits[self._confidence] = (self.low, self.high)
         rows = [[name, *("-" if none else f"{one:.4f}" for one in ends)] for name, ends in limits.items()]
         words = f"No bounds: {self.words}." if none else f"{self.words[0].upper()}{self.words[1:]}."
-        promised = [] if self.of is None else self.of.promised()
+        promised = [] if self.of is None else reports_in_sentences(self.of.n, self.of.privacy)
         whose = f" of {' and '.join(self.of.domain.names)}{self._kind}" if self.of else ""
         title = f"Bounds without an assumption: Cramér's V{whose}"
         return summary_of_figures(
@@ -291,16 +291,12 @@ class Bounds(Result):
         kind = simulation(self.simulated, self.n)
         title = f"Bounds without an assumption: {' and '.join(self.domain.names)}{kind}"
         sentences = [
-            *self.promised(),
+            *reports_in_sentences(self.n, self.privacy),
             *([f"No bounds: {self.why_not}."] if self.why_not else []),
             *(f"{line[0].upper()}{line[1:]}." for line in (self.words, *self.covers.split("; "))),
             ASSUMED,
         ]
         return summary_of_figures(title, headers, rows, sentences)
-
-    def promised(self) -> list[str]:
-        """Sentences on how many reports there are and what respondents were promised."""
-        return reports_in_sentences(self.n, self.privacy)
 
     @property
     def headline(self) -> str:

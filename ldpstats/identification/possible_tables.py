@@ -66,14 +66,14 @@ class Constraints:
         }
         many = self.matrix.shape[1]
         curved = csc_array((many, many)) if curvature is None else csc_array(diags_array(curvature))
-        solver = clarabel.DefaultSolver(
-            curved,
-            np.zeros(many),
-            self.matrix,
-            self.right,
-            [kinds[kind](rows) for kind, rows in self.cones],
-            _settings(),
-        )
+        cones = [kinds[kind](rows) for kind, rows in self.cones]
+        settings = clarabel.DefaultSettings()
+        settings.verbose = False
+        # so that constraints can be set up once for many costs
+        settings.presolve_enable = False
+        settings.direct_solve_method = "qdldl"
+        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = _TOLERANCE
+        solver = clarabel.DefaultSolver(curved, np.zeros(many), self.matrix, self.right, cones, settings)
         for cost in progress(costs, "bounds", unit="programme"):
             solver.update(q=cost)
             found = solver.solve()
@@ -84,18 +84,6 @@ class Constraints:
                 multipliers if sound else np.zeros(self.right.size),
                 float(found.obj_val_dual) if sound else -np.inf,
             )
-
-
-def _settings() -> Any:
-    """Settings of Clarabel by which constraints are set up once for many costs."""
-    import clarabel
-
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.presolve_enable = False
-    settings.direct_solve_method = "qdldl"
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = _TOLERANCE
-    return settings
 
 
 # below this share a cell counts as empty: far more than the solver misses

@@ -26,6 +26,7 @@ from ldpstats.tables.unbiased_cells import (
     bound_of,
     improper_in_words,
     is_sparse,
+    named_categories,
     never_certain,
     own_reports,
     provenance_in_words,
@@ -57,7 +58,6 @@ class TableResult(Result, Protocol):
 
 
 _CLEAR = 2.0
-_NAMED = 5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -149,10 +149,7 @@ class Conditional(TableResult):
         unclear = np.flatnonzero(~self._estimable)
         if not unclear.size:
             return ""
-        index = self.table.domain.index(self.given)
-        labels = [" and ".join(map(str, index[place])) for place in unclear[:_NAMED]]
-        more = f" and {unclear.size - _NAMED} more" if unclear.size > _NAMED else ""
-        return f"not estimated clearly above zero: {' and '.join(self.given)} {', '.join(labels)}{more}"
+        return f"not estimated clearly above zero: {named_categories(self.table, self.given, unclear)}"
 
     def conf_int(self, alpha: float = 0.05) -> FloatArray:
         """Return pointwise intervals for the population's proportions, shape `(*shape, 2)`: from 0 to 1 at most.
@@ -171,18 +168,19 @@ class Conditional(TableResult):
         """
         level = float(significance(alpha))
         if level not in self._limits:
-            found, shown = self._found_limits(level), self._rows(self.estimate)
+            shown, score = self._rows(self.estimate), self._score_tests
+            if isinstance(self._quotients, str):
+                found = np.tile([0.0, 1.0], (*shown.shape, 1))
+            elif score is None:
+                found = self._quotients.limits_of_parts(level)
+            else:
+                found = np.array([test.limits(level)[0] for test in score]).reshape(len(shown), -1, 2)
+                if found.shape[1] < shown.shape[1]:  # of two columns, the second one is the rest
+                    found = np.concatenate([found, 1 - found[..., ::-1]], axis=1)
             # widened to hold the estimate, which may be that of another method, or improper
             wide = np.stack([np.fmin(found[..., 0], shown), np.fmax(found[..., 1], shown)], axis=-1)
             self._limits[level] = wide.reshape(*self.shape, 2)
         return self._limits[level].copy()
-
-    def _found_limits(self, alpha: float) -> FloatArray:
-        rows = self._rows(self.table.cells.estimate)
-        if isinstance(self._quotients, str):
-            return np.tile([0.0, 1.0], (*rows.shape, 1))
-        score = self._score_tests
-        return self._quotients.limits_of_parts(alpha) if score is None else _inverted(score, rows.shape, alpha)
 
     @property
     def kind_of_intervals(self) -> str:
@@ -320,7 +318,11 @@ class Conditional(TableResult):
         rows, columns = self._rows(self.table.cells.estimate).shape
         tests = []
         for row, column in product(range(rows), range(1 if columns == 2 else columns)):
-            blocks, comparison = counted_by_part(own_reports(source), cell_in_row((rows, columns), row, column))
+            # the cell, the rest of its row, and all other rows
+            parts = np.full((rows, columns), 2)
+            parts[row] = 1
+            parts[row, column] = 0
+            blocks, comparison = counted_by_part(own_reports(source), Comparison(parts.ravel(), "proportion"))
             reports = PooledReports.of(blocks)
             if reports is None:
                 return None
@@ -338,16 +340,3 @@ def quotients_of_rows(cells: FloatArray, covariance: FloatArray) -> FiellerQuoti
     spread = np.moveaxis(np.array([[own, with_total], [with_total, total]]), (0, 1), (-2, -1))
     pair = np.stack([cells, np.broadcast_to(cells.sum(axis=-1, keepdims=True), cells.shape)], axis=-1)
     return FiellerQuotient(pair, spread, 0.0, 1.0)
-
-
-def cell_in_row(shape: tuple[int, int], row: int, column: int) -> Comparison:
-    """Return the comparison of a cell with its row in a table of this shape; all other rows are one part."""
-    parts = np.full(shape, 2)
-    parts[row] = 1
-    parts[row, column] = 0
-    return Comparison(parts.ravel(), "proportion")
-
-
-def _inverted(tests: tuple[ScoreInversion, ...], shape: tuple[int, int], alpha: float) -> FloatArray:
-    limits = np.array([test.limits(alpha)[0] for test in tests]).reshape(shape[0], -1, 2)
-    return limits if limits.shape[1] == shape[1] else np.concatenate([limits, 1 - limits[..., ::-1]], axis=1)

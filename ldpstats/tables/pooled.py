@@ -242,17 +242,18 @@ def _counted_together(tables: Sequence[Table], target: Domain) -> list[CrossedRo
 
 def _among(block: Block, table: Table, together: Sequence[CrossedRows]) -> bool:
     """Say whether a block counts rows, or some of the rows, that are counted together."""
-    return any(rows.are_behind(block) and _within(rows, together) for rows in table.rows)
+    return any(
+        rows is one or rows.parts.common(one.parts) == rows.n
+        for rows in table.rows
+        if rows.are_behind(block)
+        for one in together
+    )
 
 
 def _may_be_among(block: Block, table: Table, together: Sequence[CrossedRows]) -> bool:
     """Say whether a block may count respondents whose rows are counted together, as one of merged answers may."""
     known = [rows.parts for rows in table.rows if rows.are_behind(block)] or [table.parts]
     return any(rows.parts.common(parts) for rows in together for parts in known)
-
-
-def _within(rows: CrossedRows, together: Sequence[CrossedRows]) -> bool:
-    return any(rows is one or rows.parts.common(one.parts) == rows.n for one in together)
 
 
 def _each_once(found: Sequence[Placed], common: Mapping[tuple[int, int], SharedReports]) -> list[Placed] | None:

@@ -26,6 +26,7 @@ from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.estimation.block_stack import TruthOrFakeStack, all_truth_or_fake
 from ldpstats.estimation.blocks import Block
 from ldpstats.estimation.estimate import over_degrees_of_freedom
+from ldpstats.estimation.measured import positive_shares
 from ldpstats.estimation.unbiased_estimates import unbiased_weights
 from ldpstats.noise.channels import multinomial_covariance
 from ldpstats.numbers.arrays import FloatArray, IntArray
@@ -448,7 +449,7 @@ def _report_covariance(block: Block) -> FloatArray:
     """Return the covariance of one report, at the frequencies of its own tally."""
     if block.noise.has_likelihood:
         return multinomial_covariance(block.tally.proportions)
-    return block.noise.report_covariance(_proper(block.noise.debias(block.tally.proportions)))
+    return block.noise.report_covariance(positive_shares(block.noise.debias(block.tally.proportions)))
 
 
 def _clusters(
@@ -491,7 +492,7 @@ def _counted(behind: Sequence[TableReports], known: Mapping[tuple[int, int], Sha
 
 def _sampling(table: Table) -> FloatArray:
     """Return the part of a table's covariance that is due to the sampling of its respondents."""
-    spread = multinomial_covariance(_proper(table.linear[0]))
+    spread = multinomial_covariance(positive_shares(table.linear[0]))
     blocks = [block for block in table.blocks if block.n]
     if not blocks or (len(blocks) == 1 and blocks[0].question.is_bijection):
         return over_degrees_of_freedom(spread, table.n)
@@ -501,8 +502,3 @@ def _sampling(table: Table) -> FloatArray:
         return np.asarray(spread * (truthful**2 / stack.n).sum() / truthful.sum() ** 2)
     moved = [weight @ block.design()[0] for weight, block in zip(unbiased_weights(blocks), blocks, strict=True)]
     return np.asarray(sum(one @ spread @ one.T / block.n for one, block in zip(moved, blocks, strict=True)))
-
-
-def _proper(frequencies: FloatArray) -> FloatArray:
-    positive = np.maximum(frequencies, np.finfo(float).tiny)  # not zero: if all are cut, they are equal
-    return np.asarray(positive / positive.sum())

@@ -176,7 +176,7 @@ class TableSet(Result):
             return pooled_table(list(self), target, self.privacy)  # not remembered: there are many, and large ones
         (name,) = target.names
         if name not in self._pooled:
-            self._pooled[name] = pooled_table(self._holding[name], target, self.privacy)
+            self._pooled[name] = pooled_table(list(self), target, self.privacy)
         return self._pooled[name]
 
     def collapse(self, classes: Classes) -> TableSet:
@@ -201,14 +201,6 @@ class TableSet(Result):
             own = {name: values for name, values in classes.items() if name in table.attributes}
             tables.append(table.collapse(own) if own else table)
         return self.replaced(domain=domain, tables=tables)
-
-    @cached_property
-    def _holding(self) -> dict[str, list[Table]]:
-        found: dict[str, list[Table]] = {name: [] for name in self.domain.names}
-        for table in self:
-            for name in table.attributes:
-                found[name].append(table)
-        return found
 
     @cached_property
     def _fit(self) -> ChannelFit:
@@ -240,8 +232,9 @@ class TableSet(Result):
             raise LdpstatsError(f"table sets over {self.domain!r} and {other.domain!r}", "table sets over one domain")
         privacy = self.privacy.joined(other.privacy)
         _refuse_same_reports(self, other)
-        groups, rows = dict.fromkeys([*self._tables, *other._tables]), _MergedRows()
-        merged = [_merged_tables(self._tables.get(group), other._tables.get(group), rows) for group in groups]
+        groups: dict[frozenset[str], None] = dict.fromkeys([*self._tables, *other._tables])
+        known: dict[tuple[int, ...], tuple[CrossedRows, ...]] = {}
+        merged = [_merged_tables(self._tables.get(group), other._tables.get(group), known) for group in groups]
         origins = tuple(dict.fromkeys((*self.origins, *other.origins)))
         return TableSet(self.domain, merged, privacy, (*self.checks, *other.checks), origins)
 
@@ -387,21 +380,10 @@ def _by_unit(tables: TableSet) -> dict[tuple[int, ...], dict[RespondentSet, list
     return found
 
 
-class _MergedRows:
-    """Rows of two sets, added up once for all tables that they are behind."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[int, ...], tuple[CrossedRows, ...]] = {}
-
-    def of(self, one: Table, other: Table) -> tuple[CrossedRows, ...]:
-        """Return the rows behind the sum of two tables."""
-        both = tuple(map(id, (*one.rows, *other.rows)))
-        if both not in self._known:
-            self._known[both] = merged_rows(one.rows, other.rows)
-        return self._known[both]
-
-
-def _merged_tables(one: Table | None, other: Table | None, rows: _MergedRows) -> Table:
+def _merged_tables(
+    one: Table | None, other: Table | None, known: dict[tuple[int, ...], tuple[CrossedRows, ...]]
+) -> Table:
+    """Add two tables of different respondents; rows that are `known` were added up for another table already."""
     if one is None or other is None:
         found = one or other
         assert found is not None  # the group came from one of the two sets
@@ -428,15 +410,17 @@ def _merged_tables(one: Table | None, other: Table | None, rows: _MergedRows) ->
             joined.append(block)
         else:
             joined[place] = joined[place].merged_with(block)
-    blocks = tuple(joined)
+    both = tuple(map(id, (*one.rows, *other.rows)))
+    if both not in known:
+        known[both] = merged_rows(one.rows, other.rows)
     return replace(
         one,
-        blocks=blocks,
+        blocks=tuple(joined),
         privacy=one.privacy.joined(other.privacy),
         parts=RespondentSet.together([one.parts, other.parts]),
         provenance=merged(one.provenance, other.provenance, one.attributes),
         sources=(*(one.sources or (one,)), *(other.sources or (other,))) if one.sources or other.sources else (),
-        rows=rows.of(one, other),
+        rows=known[both],
     )
 
 

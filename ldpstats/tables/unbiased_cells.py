@@ -14,7 +14,7 @@ from ldpstats.estimation.blocks import Block
 from ldpstats.estimation.measured import steadied as shares_of
 from ldpstats.estimation.rare import FEW
 from ldpstats.estimation.unbiased_estimates import UnbiasedPooling
-from ldpstats.numbers.arrays import FloatArray
+from ldpstats.numbers.arrays import FloatArray, IntArray
 from ldpstats.tables.provenance import assuming_briefly
 from ldpstats.tables.table import Table
 
@@ -142,7 +142,7 @@ def adjusted_residuals(table: Table, rows: Sequence[str], columns: Sequence[str]
     margins = square.sum(axis=1), square.sum(axis=0)
     there, total = tuple(one > _TINY for one in margins), square.sum()
     named = [
-        f"{' and '.join(side)} {', '.join(_labels(table, side, np.flatnonzero(~seen)))}"
+        named_categories(table, side, np.flatnonzero(~seen))
         for side, seen in zip((rows, columns), there, strict=True)
         if not seen.all()
     ]
@@ -193,10 +193,12 @@ def _of_products(spread: FloatArray, row: FloatArray, column: FloatArray) -> Flo
     return found
 
 
-def _labels(table: Table, side: Sequence[str], places: np.ndarray) -> list[str]:
-    index = table.domain.index(side)
-    more = [f"and {places.size - _NAMED} more"] if places.size > _NAMED else []
-    return [*(" and ".join(map(str, index[place])) for place in places[:_NAMED]), *more]
+def named_categories(table: Table, attributes: Sequence[str], places: IntArray) -> str:
+    """Name some attributes and combinations of their categories, the first five of many."""
+    index = table.domain.index(attributes)
+    labels = [" and ".join(map(str, index[place])) for place in places[:_NAMED]]
+    more = f" and {places.size - _NAMED} more" if places.size > _NAMED else ""
+    return f"{' and '.join(attributes)} {', '.join(labels)}{more}"
 
 
 def _approximate(table: Table) -> str:

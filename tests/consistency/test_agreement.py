@@ -8,10 +8,9 @@ import cvxpy
 import numpy as np
 import pytest
 from scipy.linalg import block_diag, null_space
-from scipy.stats import binom, chi2
+from scipy.stats import binom
 from support.joint_tables import EXACT
 from support.overlapping_tables import (
-    FOUR,
     GROUPS,
     Array,
     assert_consistent,
@@ -20,11 +19,10 @@ from support.overlapping_tables import (
     flat,
     marginals,
     sums_onto,
-    truth,
 )
 
 import ldpstats as ldp
-from ldpstats import LdpstatsError, SampledGroups, TableSet
+from ldpstats import LdpstatsError, TableSet
 from ldpstats.conformance.requirements import FALSE_FAILURE_RATE
 from ldpstats.consistency import agreement
 from ldpstats.consistency.agreement import AgreeingFit, Agreement, agreement_of, shared_quantities
@@ -86,32 +84,6 @@ def test_no_quantity_held_in_common_follows_from_others_and_none_is_missing(grou
     assert counts[1:].min() >= 2
     equations, _ = agreement_by_definition(found)
     assert null_space(equations).shape[1] == equations.shape[1] - len(found) - (counts[1:] - 1).sum()
-
-
-@each_group
-def test_away_from_zero_least_squares_are_the_linear_fit(groups: str) -> None:
-    even = np.full(FOUR.shape, 3000)
-    tables = SampledGroups(FOUR, epsilon=3.0, mechanism="grr", groups=GROUPS[groups]).simulate(even, rng=12)
-    found = marginals(tables)
-    linear = np.concatenate(AgreeingFit(found, shared_quantities(found)).tables([one.estimate for one in found]))
-    assert linear.min() > 0
-    assert flat(make_consistent(tables)) == pytest.approx(linear, abs=1e-9)
-
-
-def test_standard_errors_are_those_of_repeated_collections() -> None:
-    """Sums of 250 squared errors, divided by their mean variance: a false-failure rate of 1e-6 for each cell."""
-    frequencies = np.random.default_rng(13).dirichlet(np.full(FOUR.size(), 20.0))
-    protocol = SampledGroups(FOUR, epsilon=3.0, mechanism="grr", groups=GROUPS["nested"])
-    rng, squares, variances, runs = np.random.default_rng(14), 0.0, 0.0, 250
-    for _ in range(runs):
-        joint = rng.multinomial(40_000, frequencies).reshape(FOUR.shape)
-        found = marginals(protocol.simulate(joint, rng=rng))
-        fit = AgreeingFit(found, shared_quantities(found))
-        fitted = np.concatenate(fit.tables([one.estimate for one in found]))
-        squares += (fitted - truth(frequencies, found)) ** 2
-        variances += np.concatenate([np.diagonal(one) for one in fit.covariances()]) / runs
-    lower, upper = chi2.ppf([5e-7, 1 - 5e-7], runs)
-    assert np.all((lower < squares / variances) & (squares / variances < upper))
 
 
 def cost(tables: TableSet, fitted: Array, gamma: float) -> float:

@@ -169,13 +169,6 @@ def test_tables_without_reports_are_named() -> None:
         make_consistent(single)
 
 
-def test_derived_tables_without_a_covariance_are_refused() -> None:
-    unknown = Estimate(np.array([0.5, 0.5]), np.full((2, 2), np.inf), 10, PROMISE)
-    table = Table(FOUR.project(["a"]), (), PROMISE, figures=Figures(unknown))
-    with pytest.raises(LdpstatsError, match="a table of a without finite variances"):
-        make_consistent(TableSet(FOUR, [table], PROMISE))
-
-
 @each_method
 def test_a_solver_that_gives_up_is_heard(method: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def gives_up(*_: Any, **_options: Any) -> None:

@@ -28,7 +28,6 @@ from ldpstats import (
 )
 from ldpstats.answers.questions import Question
 from ldpstats.consistency import reconstruction_methods
-from ldpstats.consistency.consistent import make_consistent
 from ldpstats.consistency.least_violation import fitted_joint, least_violating_refits, shortest_refits
 from ldpstats.consistency.marginals import Marginal
 from ldpstats.consistency.reconstruction import reconstruct
@@ -233,7 +232,7 @@ def test_proportions_are_proper_and_attributes_may_stand_in_any_order(method: An
 def test_standard_errors_are_those_of_repeated_collections(method: Any) -> None:
     """The ratio of mean variances from 100 collections strays by a tenth; by half never, the seeds being fixed.
 
-    Those of maximum entropy are compared with a simulation in test_maximum_entropy.py.
+    Those of maximum entropy are compared with enumeration in tables/test_shared.py.
     """
     estimates, variances = [], []
     for seed in range(100):
@@ -273,16 +272,6 @@ def test_covariances_are_reproducible_and_a_seed_changes_them() -> None:
     )
     assert np.array_equal(one, again)
     assert not np.array_equal(one, other)
-
-
-@pytest.mark.parametrize("method", ["max-entropy", "shrinkage", "l2"])
-def test_tables_that_were_made_consistent_can_be_put_together(method: Any) -> None:
-    tables = tables_of_chain(4.0)
-    from_raw, from_fitted = (
-        reconstruct(one, tuple("abc"), method, n_resamples=3) for one in (tables, make_consistent(tables))
-    )
-    assert from_fitted.estimate == pytest.approx(from_raw.estimate, abs=0.03)
-    assert np.all(np.isfinite(from_fitted.covariance))
 
 
 def test_what_cannot_be_put_together_is_refused() -> None:

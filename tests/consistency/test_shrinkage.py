@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import replace
-from itertools import combinations
 from typing import Any
 
 import cvxpy
@@ -17,14 +15,13 @@ from support.joint_tables import (
     Array,
     collected,
     marginal_of,
-    most_likely_joint,
     pairs_of,
     reordered,
     some_joint,
     with_swapped_b,
 )
 
-from ldpstats import Domain, SampledGroups
+from ldpstats import Domain
 from ldpstats.consistency import shrinkage
 from ldpstats.consistency.marginals import Marginal
 from ldpstats.consistency.shrinkage import (
@@ -35,7 +32,6 @@ from ldpstats.consistency.shrinkage import (
     shrunken_joint,
     shrunken_refits,
 )
-from ldpstats.datasets import network
 
 
 def path_of(marginals: Any) -> _RidgePaths:
@@ -78,15 +74,6 @@ def test_where_noise_explains_everything_independence_is_kept() -> None:
     found = shrunken_joint(marginals, ABC)
     assert risk_of(marginals)[1] == 1 + 2 + 1
     assert found == pytest.approx(path_of(marginals).independent[0], abs=1e-15)
-
-
-def test_without_noise_shrinkage_goes_to_the_data() -> None:
-    joint = some_joint(spread=1)
-    found = shrunken_joint(pairs_of(joint), ABC)
-    for pair, own in zip(pairs_of(joint), pairs_of(found.reshape(ABC.shape)), strict=True):
-        assert own.estimate == pytest.approx(pair.estimate, abs=1e-5)
-    whole = shrunken_joint([marginal_of(joint, ABC.names)], ABC)
-    assert whole == pytest.approx(joint.ravel(), abs=1e-5)
 
 
 def test_zeros_do_not_stop_shrinkage_from_reaching_the_data() -> None:
@@ -183,23 +170,3 @@ def test_refits_walk_the_path_together_as_far_as_memory_allows(monkeypatch: Any)
     monkeypatch.setattr(shrinkage, "_MOST_NUMBERS", 20 * entries)
     assert shrunken_refits(marginals, estimates, ABC) == pytest.approx(together, abs=1e-12)
     assert walked == [50, 20, 20, 10]
-
-
-def fours() -> Iterator[tuple[Any, tuple[str, ...], Array]]:
-    """Yield some groups of four attributes of the network survey, with tables of pairs from 8,000 respondents."""
-    net = network("survey")
-    protocol = SampledGroups(net.domain, epsilon=2.0, mechanism="grr")
-    tables = protocol.simulate(net.sample(8000, 1), rng=1)
-    for group in list(combinations(net.domain.names, 4))[::4]:
-        truth = np.bincount(
-            net.domain.cells(net.domain.encode(net.sample(200_000, 2)), group), minlength=net.domain.size(group)
-        )
-        yield tables, group, truth / truth.sum()
-
-
-def test_with_little_signal_shrinkage_is_nearer_to_the_truth_than_what_is_most_likely() -> None:
-    for tables, group, truth in fours():
-        marginals = [Marginal.of(table) for table in tables]
-        shrunken = shrunken_joint(marginals, tables.domain.project(group))
-        likely = most_likely_joint(tables, tables.domain, group).frequencies
-        assert np.linalg.norm(shrunken - truth) < np.linalg.norm(likely - truth)

@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 from scipy.stats import binom
+from support.spoken import spoken
 
 import ldpstats as ldp
 from ldpstats.estimation import LEVEL
@@ -51,6 +52,17 @@ class TestImpossible:
         assert "IMPLAUSIBLE" in text
         assert "0.0000" not in text
         assert "Wilson" not in text
+        crosstab, shares = table.crosstab(), table.conditional("car", given="sex")
+        assert "IMPLAUSIBLE" in spoken(crosstab)
+        assert "0.0 ±" not in spoken(crosstab)
+        assert "No adjusted residuals: the reports do not fit their channel" in spoken(crosstab)
+        difference = ldp.proportion_difference(table, ("F", "yes"), ("F", "no"))
+        for one in (shares, difference, difference.summary()):
+            assert "none, as the reports do not fit their channel" in str(one)
+        assert not shares.to_dict()["channel_fit"]["plausible"]
+        for picture in (table.picture(), table.picture("intervals"), shares.picture()):
+            assert any("IMPLAUSIBLE" in note for note in picture.notes)
+        assert table.picture("intervals").to_frame()["lower"].isna().all()
         result, effect = ldp.independence_test(table), ldp.association(table)
         assert "No decision" in str(result.summary())
         assert "IMPLAUSIBLE" in str(effect.summary())

@@ -211,14 +211,6 @@ def test_the_update_is_that_of_the_paper(noise: SupportNoise | MultinomialNoise)
     assert (stopped.iterations, stopped.converged) == (seven, False)
 
 
-@pytest.mark.parametrize("noise", [UNARY, SUBSET], ids=["unary", "subset"])
-@pytest.mark.parametrize("supports", [(300, 250, 200, 150, 110), (400, 150, 140, 90, 95)])
-def test_the_update_on_supports_approaches_a_closed_form(noise: SupportNoise, supports: tuple[int, ...]) -> None:
-    truth = noise.delta / (noise.delta + noise.cells * noise.q)
-    updated = iterative_bayesian_update(supports, noise, iterations=100_000)
-    assert np.allclose(updated.frequencies, krr_mle(TruthOrFake(truth, (0.2,) * 5), supports), rtol=0, atol=1e-5)
-
-
 def test_outputs_that_nobody_reported_leave_no_trace() -> None:
     silent = SupportNoise.independent(3, 0.5, 0.0)
     updated = iterative_bayesian_update([3, 0, 1], silent)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import assume, given, strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 from scipy.optimize import brentq
@@ -63,13 +63,7 @@ def test_many_tables_are_processed_one_by_one(method: str) -> None:
     assert np.array_equal(together.reshape(6, 24), [process(method, one, variance) for one in drawn])
 
 
-@pytest.mark.parametrize("method", [name for name in POST_PROCESSING if not name.startswith("power")])
-def test_frequencies_that_are_proper_already_stay(method: str) -> None:
-    proper = [0.5, 0.3, 0.2]
-    assert np.allclose(process(method, proper, NoiseVariance(10**9, 1.0, 1.0)), proper, rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("method", ["base", "norm", "norm-sub", "mle-apx", "power", "power-ns"])
+@pytest.mark.parametrize("method", POST_PROCESSING)
 def test_without_noise_proper_frequencies_stay(method: str) -> None:
     result = process(method, [0.5, 0.3, 0.0, 0.2], NoiseVariance(10, 0.0, 0.0))
     assert np.allclose(result, [0.5, 0.3, 0, 0.2], rtol=0, atol=1e-15)
@@ -140,14 +134,6 @@ def test_power_is_the_posterior_mean_under_a_power_law(n: int, k: int, base: flo
     weights = np.exp(kernel - kernel.max(axis=1, keepdims=True))
     expected = weights @ held / weights.sum(axis=1) / n
     assert np.allclose(process("power", frequencies, NoiseVariance(n, base, 1.0)), expected, rtol=1e-5, atol=0)
-
-
-@given(frequencies=estimates)
-def test_power_keeps_the_order_and_lies_between_one_respondent_and_all(frequencies: Array) -> None:
-    result = process("power", frequencies)
-    assert np.all(np.diff(result[np.argsort(frequencies)]) >= -1e-12)
-    assert result.min() >= 1 / 2000 - 1e-12
-    assert result.max() <= 1 + 1e-12
 
 
 def test_power_with_a_mean_that_no_power_law_reaches_takes_the_flat_law() -> None:
@@ -238,10 +224,11 @@ def test_base_biases_nothing_base_pos_everything_upward() -> None:
     assert np.all(upward >= -1e-12)
 
 
-def test_base_cut_biases_rare_values_down_and_absent_ones_up() -> None:
-    bias = exact_bias("base-cut")
-    assert np.all(bias[3:9] < -0.01)
-    assert np.all((bias[9:] > 0.003) & (bias[9:] < exact_bias("base-pos")[9:]))
+@given(frequencies=estimates)
+def test_norm_mul_keeps_the_ratios_of_what_is_above_zero(frequencies: Array) -> None:
+    positive = np.maximum(frequencies, 0)
+    assume(positive.sum() > 1e-9)
+    assert np.allclose(process("norm-mul", frequencies) * positive.sum(), positive, rtol=0, atol=1e-12)
 
 
 @given(frequencies=estimates)
@@ -251,78 +238,8 @@ def test_norm_keeps_every_contrast(frequencies: Array) -> None:
     assert np.allclose(np.diff(result), np.diff(frequencies), rtol=0, atol=1e-12)
 
 
-@given(frequencies=estimates)
-def test_of_estimates_that_sum_to_one_norm_methods_lower_the_frequent_and_raise_the_negative(
-    frequencies: Array,
-) -> None:
-    total = process("norm", frequencies)
-    drop = {method: total - process(method, total) for method in ("norm-mul", "norm-sub", "norm-cut")}
-    held = process("norm-sub", total) > 0
-    assert np.ptp(drop["norm-sub"][held]) < 1e-9, "the same for all"
-    assert drop["norm-sub"][held].min() >= -1e-9
-    assert np.all(drop["norm-sub"][~held] <= drop["norm-sub"][held].max() + 1e-9)
-    positive = total > 0
-    ratio = drop["norm-mul"][positive] / total[positive]
-    assert np.ptp(ratio) < 1e-9, "in proportion"
-    assert ratio.min() >= -1e-9
-    kept = process("norm-cut", total) > 0
-    lost = drop["norm-cut"][kept].sum()
-    assert lost >= -1e-9
-    assert lost <= (kept * (total == total[kept].min()) * total).sum() + 1e-9, "less than what was kept last"
-
-
-def z_scores(method: str) -> Array:
-    """Return the bias at every value in standard errors of 2,000 tables."""
-    drawn, variance = tables(2000, TRUTH, N, seed=1)
-    error = process(method, drawn, variance) - TRUTH
-    z: Array = error.mean(axis=0) / (error.std(axis=0) / np.sqrt(2000))
-    return z
-
-
-def test_norm_is_unbiased() -> None:
-    """A false failure has probability 24 · 2e-9."""
-    assert np.abs(z_scores("norm")).max() < 6
-
-
-@pytest.mark.parametrize("method", ["norm-mul", "norm-sub", "mle-apx"])
-def test_projections_bias_frequent_values_down_and_absent_ones_up(method: str) -> None:
-    """Over ten other seeds the scores average -12.9 or less and 22 or more: a false failure is below 1e-13."""
-    z = z_scores(method)
-    assert np.all(z[:9] < -5)
-    assert np.all(z[9:] > 5)
-
-
-def test_mle_apx_lowers_the_most_frequent_value_by_more_than_norm_sub() -> None:
-    drawn, variance = tables(1000, TRUTH, N, seed=1)
-    lower = process("norm-sub", drawn, variance)[:, 0] - process("mle-apx", drawn, variance)[:, 0]
-    assert lower.mean() > 5 * lower.std() / np.sqrt(1000)
-
-
-def test_power_biases_middling_values_down_and_absent_ones_up() -> None:
-    """Over ten other seeds the scores average -38 or less and 41 or more: a false failure has no chance to speak of."""
-    z = z_scores("power")
-    assert np.all(z[2:9] < -15)
-    assert np.all(z[9:] > 15)
-    large = 0.9  # s · variance / estimate, with the exponent that belongs to the mean of the estimates
-    frequencies = np.array([large, *np.linspace(-0.004, 0.0085, 23)])
-    held, n, base = np.arange(1.0, 20_001), 20_000, 3.7
-    mean = n * frequencies.mean()
-    s = brentq(lambda s: (held ** (1 - s)).sum() / (held**-s).sum() - mean, 0, 60)
-    drop = large - process("power", frequencies, NoiseVariance(n, base, 0.0))[0]
-    assert abs(drop / (s * base / n / large) - 1) < 0.02
-
-
 MECHANISMS = [GRR(6, 1.0), OUE(6, 1.0), SS(6, 0.5)]
-EVERY_PROPER = ("mle", "ibu", "norm-mul", "norm-sub", "norm-cut", "mle-apx", "power-ns", "clip", "simplex")
 VALUES = np.repeat(np.arange(6), [300, 150, 60, 30, 8, 2])
-
-
-@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda one: one.name)
-@pytest.mark.parametrize("method", EVERY_PROPER)
-def test_proper_methods_give_proper_distributions(mechanism: Mechanism, method: str) -> None:
-    estimate = mechanism.estimate(mechanism.privatize(VALUES, rng=3), method).estimate
-    assert estimate.min() >= 0
-    assert estimate.sum() == pytest.approx(1, abs=1e-9)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda one: one.name)

@@ -15,7 +15,6 @@ from support.blocks_of_reports import (
     FAKE,
     FREQUENCIES,
     NARROW,
-    SIX,
     TALL,
     THREE,
     Array,
@@ -32,7 +31,6 @@ from ldpstats import LdpstatsError, mechanism
 from ldpstats.errors import NotIdentifiedError
 from ldpstats.estimation import Estimate, LinearPooling, invert, most_likely, two_blocks, unbiased
 from ldpstats.estimation.blocks import Block
-from ldpstats.estimation.likelihood import expectation_maximization
 from ldpstats.estimation.unbiased_estimates import UnbiasedPooling
 from ldpstats.mechanisms import GRR, HR, HRR, OUE, SS
 from ldpstats.noise import DenseChannel, MultinomialNoise, NoiseModel, Tally, TruthOrFake
@@ -137,45 +135,12 @@ def test_blocks_of_merged_collections_have_no_last_two() -> None:
         estimated("two blocks", blocks)
 
 
-def adaptive_collections(size: int) -> tuple[NDArray[np.int64], Array]:
-    """Draw counts and fakes of 32 blocks of 250, each faking what the one before said, cut at zero."""
-    rng, fake = np.random.default_rng(20240408), np.full((size, 6), 1 / 6)
-    counts, fakes = [], []
-    for _ in range(32):
-        mean = 0.5 * SIX + 0.5 * fake
-        counts.append(rng.multinomial(250, mean / mean.sum(axis=1, keepdims=True)))
-        fakes.append(fake)
-        fake = np.maximum(2 * counts[-1] / 250 - fake, 0)
-        fake /= fake.sum(axis=1, keepdims=True)
-    return np.stack(counts, axis=1), np.stack(fakes, axis=1)
-
-
 def test_two_blocks_leave_out_a_last_block_that_is_still_open() -> None:
     full = [asked(faked(0.5, 0.5, 0.5), counts, 8) for counts in ([8, 0], [5, 3], [4, 4])]
     still_open = asked(faked(0.5, 0.75, 0.25), [2, 0], 2)
     assert np.array_equal(two_blocks([*full, still_open]).estimate, two_blocks(full).estimate)
+    assert np.array_equal(two_blocks(full).estimate, two_blocks(full[1:]).estimate)
     assert two_blocks([full[0], still_open]).n == 10  # there are no others
-
-
-def test_two_blocks_of_thirty_two_have_sixteen_times_the_error() -> None:
-    """Measured with this seed: 16.1 times that of the closed form, 16.5 times that of the most likely frequencies.
-
-    The ratios of 6,000 collections have standard errors of .22: 16 ± 1.3 and at least 15 hold unless one strays
-    by five of them, which happens less often than once in a million times.
-    """
-    counts, fakes = adaptive_collections(6000)
-    inverted = 2 * counts / 250 - fakes
-    likely = np.full((len(counts), 6), 1 / 6)
-    for _ in range(100):
-        likely = likely * (counts / (likely[:, None] + fakes)).sum(axis=1)
-        likely /= likely.sum(axis=1, keepdims=True)
-    ways = {"two blocks": inverted[:, -2:].mean(axis=1), "closed form": inverted.mean(axis=1), "mle": likely}
-    for place in range(5):
-        blocks = [asked(faked(0.5, *fake), seen, 250) for seen, fake in zip(counts[place], fakes[place], strict=True)]
-        assert all(close(estimated(way, blocks).estimate, found[place], 1e-5) for way, found in ways.items())
-    error = {way: ((found - SIX) ** 2).sum(axis=1).mean() for way, found in ways.items()}
-    assert abs(error["two blocks"] / error["closed form"] - 16) < 1.3
-    assert error["two blocks"] / error["mle"] >= 15
 
 
 @pytest.mark.parametrize(
@@ -331,8 +296,8 @@ MIXED = LIKELY | {
 }
 
 
-def textbook(blocks: Sequence[Block]) -> tuple[Array, Array, Array]:
-    """Return what generalized least squares gives, with its covariance, from dense matrices; and where it started."""
+def textbook(blocks: Sequence[Block]) -> tuple[Array, Array]:
+    """Return what generalized least squares gives, with its covariance, from dense matrices."""
     cells, n = blocks[0].question.cells, sum(one.n for one in blocks)
     rows, values = [], []
     for one in blocks:
@@ -349,29 +314,19 @@ def textbook(blocks: Sequence[Block]) -> tuple[Array, Array, Array]:
         seen += matrix.T @ precision @ (one.tally.proportions - offset - matrix.sum(axis=1) / cells)
     contrasts = helmert(cells).T
     covariance = contrasts @ np.linalg.inv(contrasts.T @ gram @ contrasts) @ contrasts.T
-    return 1 / cells + covariance @ seen, covariance, start
+    return 1 / cells + covariance @ seen, covariance
 
 
 @pytest.mark.parametrize("blocks", MIXED.values(), ids=MIXED)
 def test_least_squares_is_the_textbooks(blocks: list[Block]) -> None:
     found, n = estimated("gls", blocks), sum(block.n for block in blocks)
-    estimate, covariance, _ = textbook(blocks)
+    estimate, covariance = textbook(blocks)
     assert close(found.estimate, estimate, 1e-10)
     assert abs(found.estimate.sum() - 1) < 1e-12
     if n > 1:
         assert close(found.covariance, covariance * n / (n - 1), 1e-10)
     else:
         assert np.all(found.std_err == np.inf)
-
-
-def test_least_squares_of_truth_or_fake_is_the_weighted_mean_of_inversions() -> None:
-    blocks = LIKELY["fakes with zeros"]
-    start = textbook(blocks)[2]
-    weights = np.array([block.n * block.noise.channel.truth**2 / block.noise.mean(start) for block in blocks])
-    inverted = np.array([invert(block.tally).estimate for block in blocks])
-    total, weighted = weights.sum(axis=0), (weights * inverted).sum(axis=0)
-    multiplier = ((weighted / total).sum() - 1) / (1 / total).sum()
-    assert close(estimated("gls", blocks).estimate, (weighted - multiplier) / total)
 
 
 def chances(block: Block) -> Array:
@@ -413,11 +368,6 @@ def test_the_covariance_of_the_most_likely_is_the_inverse_information(name: str)
     contrasts = helmert(found.estimate.size).T
     inverse = contrasts @ np.linalg.inv(contrasts.T @ information @ contrasts) @ contrasts.T
     assert close(found.covariance, inverse * n / (n - 1), 1e-10)
-
-
-def test_a_dense_channel_alone_is_fitted_as_by_expectation_maximization() -> None:
-    block = LIKELY["rectangular"][1]
-    assert close(most_likely([block]).frequencies, expectation_maximization(TALL, block.tally.counts).frequencies)
 
 
 def test_an_iteration_that_ends_early_warns(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,34 +8,9 @@ import pytest
 from support.measured_sums import BITS, CHAIN, MANY, Array, cramers_v, measured, some_joint, sums_of
 
 from ldpstats import Domain
-from ldpstats.estimation import Measured
 from ldpstats.identification import bounds_of
 from ldpstats.identification.identified import Identified
 from ldpstats.identification.possible_tables import PossibleTables, confidence_set, nearest_table, same_sums
-
-
-def chained(n: int) -> tuple[Array, Measured]:
-    """Return a and c, independent, both driving b; of these only the pairs with b are measured."""
-    drive = np.array([[[0.9, 0.1], [0.5, 0.5]], [[0.5, 0.5], [0.1, 0.9]]])  # of a, c and b
-    joint = (0.25 * drive).transpose(0, 2, 1).ravel()
-    return joint, measured(BITS, CHAIN, joint, n)
-
-
-def test_a_pair_nobody_was_asked_about_may_be_independent_however_many_reports_there_are() -> None:
-    """Maximum entropy says V = .16 with any certainty; the reports leave all from 0 to 1 possible."""
-    joint, one = chained(MANY)
-    found = bounds_of(BITS, one, ["a", "c"])
-    truth = (sums_of(BITS, ("a", "c")) @ joint).reshape(2, 2)
-    entropic = np.einsum("ab,bc->ac", *(joint.reshape(2, 2, 2).sum(2), joint.reshape(2, 2, 2).sum(0) * 2))
-    assert cramers_v(truth) == pytest.approx(0, abs=1e-7)
-    assert cramers_v(entropic) == pytest.approx(0.16, abs=0.001)
-    for table in (truth, entropic):
-        assert (found.lower <= table).all()
-        assert (table <= found.upper).all()
-    low, high, words = found.cramers_v()
-    assert low == 0
-    assert high == pytest.approx(1, abs=1e-3)
-    assert "outer" in words
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -345,12 +345,10 @@ NOT_SAVED = {
     **dict.fromkeys(("ReportFormat", "Wider", "Marginal"), "parts that are made anew"),
     **dict.fromkeys(("TableMethod", "ReconstructionMethod"), "functions by name"),
     **dict.fromkeys(("NullModel", "LinearSubspace", "ProductOfConditionals"), "hypotheses while they are fitted"),
-    **dict.fromkeys(
-        ("Mechanism", "Longitudinal", "NoiseModel", "ChannelNoise", "Limits"), "what others are derived from"
-    ),
-    **dict.fromkeys(("Panel", "Summary"), "what a result says, made anew from it"),
-    **dict.fromkeys(("Picture", "Result", "Shown"), "what others are derived from"),
+    **dict.fromkeys(("Mechanism", "Longitudinal", "NoiseModel", "ChannelNoise"), "what others are derived from"),
+    **dict.fromkeys(("Limits", "Picture", "Result", "Shown"), "what others are derived from"),
     **dict.fromkeys(("AssignedQuestions", "LocalProtocol", "Protocol"), "what others are derived from"),
+    **dict.fromkeys(("Panel", "Summary"), "what a result says, made anew from it"),
     **dict.fromkeys(("Vignette", "OwnData"), "a text of the package, and what is put into it"),
     "MultinomialNoise": "a channel, which is saved itself",
     "Asked": "a part of a protocol, which saves what it is made of",

@@ -56,8 +56,3 @@ GROUPS = {
     "two islands": [("a", "b"), ("b",), ("c", "d"), ("d",)],
 }
 each_group = pytest.mark.parametrize("groups", GROUPS)
-
-
-def truth(frequencies: Array, found: list[Marginal]) -> Array:
-    joint = Marginal(FOUR.names, FOUR.shape, frequencies, np.eye(FOUR.size()), 1)
-    return np.concatenate([joint.summed(one.attributes) for one in found])

@@ -51,11 +51,13 @@ def test_the_smallest_norm_shows_proportions_and_claims_nothing_about_them() -> 
     assert "Intervals: none: the smallest norm is no model" in text
 
 
-def test_what_a_table_assumes_stands_in_its_title_its_summary_and_its_values() -> None:
+def test_what_a_table_assumes_stands_wherever_its_figures_do() -> None:
     made = reconstruct(asked(both_causes()), ["a", "c"])
-    title, *rest = str(made.summary()).splitlines()
-    assert "assuming no interaction beyond the groups that were asked about" in title
-    assert f"Assumes: {NAMES}." in rest
+    kinds: tuple[Any, ...] = ("mosaic", "intervals", "residuals")
+    titles = [one.summary().title for one in (made, made.crosstab(), made.conditional("c", given="a"))]
+    for text in (*titles, *(" ".join(made.picture(kind).notes) for kind in kinds)):
+        assert "assuming no interaction beyond the groups that were asked about" in text
+    assert f"Assumes: {NAMES}." in str(made.summary()).splitlines()
     assert f"a × c assumes: {NAMES}." in TableSet(ABC, [made], made.privacy).summary().sentences
     assert repr(made).startswith("<Table: a × c, reconstructed: 3 × 3 cells, n = 99,999 (simulated), assuming no inter")
     assert made.assumption == made.to_dict()["provenance"]["assumption"] == NAMES
@@ -129,15 +131,6 @@ def test_a_table_that_was_not_collected_travels_to_another_process() -> None:
     sent = pickle.loads(pickle.dumps(made))  # noqa: S301  # written one line before
     assert np.array_equal(sent.estimate, made.estimate)
     assert np.array_equal(sent.bounds().point_upper, made.bounds().point_upper)
-
-
-def test_consistent_tables_are_not_counted_again() -> None:
-    tables = asked(both_causes())
-    direct, again = (reconstruct(one, ["a", "b", "c"]) for one in (tables, make_consistent(tables)))
-    assert np.array_equal(direct.estimate, again.estimate)
-    assert np.array_equal(direct.covariance, again.covariance)
-    with pytest.raises(ldp.LdpstatsError, match="made of reports that stand in other tables"):
-        reconstruct(TableSet(ABC, [*tables, direct], tables.privacy), ["a", "c"])
 
 
 def test_a_table_knows_where_it_comes_from() -> None:
@@ -241,12 +234,3 @@ def test_tables_that_contradict_each_other_are_said_to() -> None:
     )
     assert "The tables contradict each other (p = " in spoken(reconstruct(mixed, ["a", "c"]).summary())
     assert "contradict" not in str(reconstruct(alike, ["a", "c"]).summary())
-
-
-@pytest.mark.parametrize("alpha", [0, 2, "x", None])
-def test_a_level_that_is_none_is_refused_also_where_there_are_no_intervals(alpha: Any) -> None:
-    tables = SampledGroups(ABC, epsilon=2.0, groups=[("a", "b"), ("b", "c")]).simulate(np.ones(ABC.size(), int), rng=1)
-    table = reconstruct(tables, ["a", "c"], "l2")
-    for ask in (table.summary, table.to_dict, table.to_frame):
-        with pytest.raises(ldp.LdpstatsError, match=r"alpha|number"):
-            ask(alpha)

@@ -281,15 +281,6 @@ def test_reports_under_another_name_are_not_counted_again(people: pd.DataFrame, 
                     one + other
 
 
-def test_rows_of_one_respondent_may_come_in_two_files(people: pd.DataFrame) -> None:
-    protocol = PROTOCOLS["whole view"]
-    rows = protocol.reports(people, rng=1)
-    first = rows["group"] == rows["group"][0]
-    for files in ((rows[::2], rows[1::2]), (rows[first], rows[~first])):
-        one, other = map(protocol.tables, files)
-        assert (one + other).to_json() == protocol.tables(rows).to_json()
-
-
 LARGEST = 2**62 - 1
 NUMBERS: dict[str, Callable[[pd.Series], pd.Series]] = {
     "beyond the largest": lambda numbers: numbers.replace(3, LARGEST + 1),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -17,11 +18,13 @@ from support.three_attributes import THREE, TRUTH, Array, identity, margin
 import ldpstats as ldp
 from ldpstats import LdpstatsError, Table, TableSet
 from ldpstats.consistency.agreement import AgreeingFit, shared_quantities
-from ldpstats.consistency.marginals import Marginal, marginals_of
+from ldpstats.consistency.marginals import marginals_of
 from ldpstats.consistency.maximum_entropy import fit_maximum_entropy
 from ldpstats.noise import Tally
 from ldpstats.tables.respondents import RespondentSet
 from ldpstats.tables.shared import REPORTS, SAMPLING, Cluster, Contribution, Stacked
+
+CLASSES = {"b": {"one": [0, 1], "other": [2]}}
 
 
 @pytest.fixture
@@ -63,15 +66,17 @@ def test_consistent_tables_stand_for_those_that_they_were_made_of() -> None:
     joint = np.rint(3000 * TRUTH).astype(int)
     tables = ldp.SampledGroups(THREE, epsilon=2.0).simulate(joint, rng=1)
     fitted = ldp.make_consistent(tables)
-    direct, indirect = (ldp.reconstruct(one, list("abc")) for one in (tables, fitted))
-    assert indirect.estimate == pytest.approx(direct.estimate, abs=1e-12)
-    assert indirect.covariance == pytest.approx(direct.covariance, rel=1e-9)
+    for method in ("shrinkage", "l2", "max-entropy"):
+        direct, indirect = (ldp.reconstruct(one, list("abc"), method, n_resamples=3) for one in (tables, fitted))
+        assert indirect.estimate == pytest.approx(direct.estimate, abs=1e-12)
+        assert indirect.covariance == pytest.approx(direct.covariance, rel=1e-9)
     assert fitted.pooled("a").estimate == pytest.approx(tables.pooled("a").estimate, abs=1e-12)
     with pytest.raises(LdpstatsError, match="a reconstructed table"):
         ldp.make_consistent(TableSet(THREE, [*tables, direct], tables.privacy))
-    collapsed = fitted["a", "b"].collapse({"b": {"one": [0, 1], "other": [2]}})
+    with pytest.raises(LdpstatsError, match="made of reports that stand in other tables"):
+        ldp.reconstruct(TableSet(THREE, [*tables, direct], tables.privacy), ["a", "c"])
     with pytest.raises(LdpstatsError, match="whose categories were put together since"):
-        Marginal.of(collapsed)
+        ldp.reconstruct(fitted.collapse(CLASSES), list("abc"))
 
 
 def test_tests_and_intervals_of_consistent_tables_are_those_of_the_linear_fit() -> None:
@@ -119,17 +124,9 @@ def test_a_reconstructed_table_has_the_respondents_of_those_that_it_was_made_of(
 
 def test_classes_of_crossed_answers_are_not_counted_beside_their_rows() -> None:
     tables = ldp.PerAttribute(THREE, epsilon=4.0, k=2).simulate(np.rint(3000 * TRUTH).astype(int), rng=1)
-    classes = {"b": {"one": [0, 1], "other": [2]}}
-    plain, collapsed = tables.pooled("a"), tables.collapse(classes).pooled("a")
+    plain, collapsed = tables.pooled("a"), tables.collapse(CLASSES).pooled("a")
     assert collapsed.n == plain.n == tables.n
     assert np.all(collapsed.std_err > 0.999 * plain.std_err)
-
-
-def test_consistent_tables_of_other_classes_are_not_reconstructed_from() -> None:
-    tables = ldp.SampledGroups(THREE, epsilon=2.0).simulate(np.rint(3000 * TRUTH).astype(int), rng=1)
-    collapsed = ldp.make_consistent(tables).collapse({"b": {"one": [0, 1], "other": [2]}})
-    with pytest.raises(LdpstatsError, match="whose categories were put together since"):
-        ldp.reconstruct(collapsed, list("abc"))
 
 
 def test_a_consistent_table_has_the_respondents_of_all_that_it_agrees_with() -> None:
@@ -189,7 +186,7 @@ def crossed_laws(mechanism: str = "grr") -> list[Array]:
 
 def spread_of(laws: Sequence[Array], n: Sequence[int], estimated: Callable[[Counts], Array]) -> Array:
     """Return the covariance of what is linear in the counts of independent tallies: by every output of every report."""
-    usual = [np.rint(many * law).astype(np.int64) for law, many in zip(laws, n, strict=True)]
+    usual = expected(laws, n)
     total: Any = 0
     for place, (law, many) in enumerate(zip(laws, n, strict=True)):
         alone = [many * np.eye(law.size, dtype=np.int64)[output] for output in range(law.size)]
@@ -213,10 +210,10 @@ def stacked_covariance(tables: Sequence[Table]) -> tuple[Array, str]:
     return found.covariance_of(parts, int(ends[-1])), found.bound
 
 
-SHARED: dict[str, tuple[Callable[[Counts], TableSet], list[Array]]] = {
+SHARED: dict[str, tuple[Callable[..., TableSet], list[Array]]] = {
     "hadamard": (hadamard, hadamard_laws()),
     "crossed": (crossed, crossed_laws()),
-    "crossed bits": (lambda counts: crossed(counts, mechanism="sue"), crossed_laws("sue")),
+    "crossed bits": (partial(crossed, mechanism="sue"), crossed_laws("sue")),
 }
 each_kind = pytest.mark.parametrize("kind", SHARED)
 
@@ -265,9 +262,9 @@ def test_what_marginals_tell_of_a_model_varies_as_enumeration_says(kind: str) ->
     assert known.covariance_of(np.eye(len(truth))[:2]) == pytest.approx(truth[:2, :2], rel=1e-8)
 
 
-@pytest.mark.parametrize("kind", ["hadamard", "crossed"])
+@each_kind
 def test_a_table_with_reports_of_a_second_collection_shares_those_of_the_first(kind: str) -> None:
-    make, laws = {"hadamard": (hadamard, hadamard_laws()), "crossed": (crossed, crossed_laws())}[kind]
+    make, laws = SHARED[kind]
     n = [MANY] * len(laws) + [MANY // 4] * len(laws)
 
     def merged(counts: Counts) -> TableSet:
@@ -381,10 +378,11 @@ LIMITS = chi2.ppf([5e-7, 1 - 5e-7], RUNS) / RUNS
 @pytest.mark.parametrize(
     "protocol",
     [
+        ldp.SampledGroups(THREE, epsilon=3.0, mechanism="grr", groups=[("a",), ("a", "b"), ("c", "b", "a")]),
         ldp.PerAttribute(THREE, epsilon=6.0, k=2),
         ldp.WholeView(THREE, epsilon=0.5, views=[[("a", "b"), ("c",)], [("b", "c"), ("a",)]]),
     ],
-    ids=["crossed", "whole view at a low level"],
+    ids=["nested", "crossed", "whole view at a low level"],
 )
 def test_standard_errors_of_agreeing_tables_are_those_of_repeated_collections(protocol: Any) -> None:
     """Sums of 400 squared errors over their mean variance: a false-failure rate of 1e-6 for each cell."""
@@ -400,30 +398,9 @@ def test_standard_errors_of_agreeing_tables_are_those_of_repeated_collections(pr
     assert 0.9 < np.sqrt(np.mean(variances) / np.mean(squares)) < 1.1
 
 
-@pytest.mark.parametrize(
-    "protocol", [ldp.PerAttribute(THREE, epsilon=3.0, k=2), ldp.HadamardCoefficients(THREE, epsilon=1.0)]
-)
-def test_parts_of_the_rows_added_in_any_way_are_the_whole(protocol: Any, frame: pd.DataFrame) -> None:
-    rows = protocol.reports(frame, rng=1)
-    whole, rng = protocol.tables(rows), np.random.default_rng(2)
-    for _ in range(3):
-        owner = rng.integers(0, 4, len(rows))
-        parts = [protocol.tables(rows[owner == part]) for part in rng.permutation(4)]
-        added = sum(parts)
-        again = TableSet.from_json(added.to_json())
-        for tables in (added, again):
-            assert (tables.n, tables.simulated) == (whole.n, whole.simulated) == (150, 150)
-            assert stacked_covariance(list(tables))[0] == pytest.approx(stacked_covariance(list(whole))[0], rel=1e-12)
-        assert added.to_json() == whole.to_json()
-
-
 def test_what_several_tables_count_alike_has_no_variance_between_them() -> None:
     tables = ldp.HadamardCoefficients(THREE, epsilon=3.0).simulate(np.rint(2000 * TRUTH).astype(int), rng=1)
-    stacked = Stacked.of(list(tables))
-    ends = np.cumsum([0, *(table.domain.size() for table in tables)])
-    parts = [Contribution(np.arange(*pair), np.eye(pair[1] - pair[0])) for pair in pairwise(ends)]
-    spread = np.linalg.eigvalsh(stacked.covariance_of(parts, int(ends[-1])))
+    spread = np.linalg.eigvalsh(stacked_covariance(list(tables))[0])
     assert spread[0] > -1e-12 * spread[-1]
-    classes = {"b": {"one": [0, 1], "other": [2]}}
-    limits = ldp.reconstruct(tables, list("abc")).collapse(classes).bounds()
+    limits = ldp.reconstruct(tables, list("abc")).collapse(CLASSES).bounds()
     assert np.all(limits.lower <= limits.point_lower)

@@ -39,6 +39,13 @@ def triple(domain: Domain, people: pd.DataFrame, kind: str) -> Table:
     return collected(kind, slice(None))[ALL]
 
 
+def of_counted_sets() -> tuple[TableSet, Table]:
+    """Return a set and its table by Hadamard response, whose margins cannot be counted."""
+    domain = Domain({"sex": ["F", "M"], "age": ["young", "middle", "old"]})
+    tables = SampledGroups(domain, epsilon=1.0, mechanism="hr").simulate(np.full(6, 20), rng=1)
+    return tables, tables["sex", "age"]
+
+
 def added_up(table: Table, names: tuple[str, ...]) -> np.ndarray[Any, Any]:
     """Return the matrix that adds the flattened table up, built label by label."""
     cells, kept = table.domain.index().to_frame(index=False), table.domain.index(names)
@@ -184,13 +191,11 @@ def test_a_statement_that_promises_more_than_the_reports_keep_is_refused(
 
 
 def test_statements_of_groups_and_of_derived_tables_promise_no_more_either() -> None:
-    domain = Domain({"sex": ["F", "M"], "age": ["young", "middle", "old"]})
-    tables = SampledGroups(domain, epsilon=1.0, mechanism="hr").simulate(np.full(6, 20), rng=1)
-    table, less = tables["sex", "age"], {"sex × age": 0.1, "age × sex": 0.1}
+    (tables, table), less = of_counted_sets(), {"sex × age": 0.1, "age × sex": 0.1}
     with pytest.raises(LdpstatsError, match=r"a statement of epsilon = 0\.2 for"):
         replace(table, privacy=replace(table.privacy, per_group=less))
     with pytest.raises(LdpstatsError, match="covers the table of sex × age"):
-        TableSet(domain, [table], replace(table.privacy, per_group=less))
+        tables.replaced(tables=[table], privacy=replace(table.privacy, per_group=less))
     made = table.marginal("age")
     assert made.figures
     with pytest.raises(LdpstatsError, match="covers every table that it was made of"):
@@ -206,20 +211,18 @@ def test_honest_statements_are_accepted_at_every_level(domain: Domain, mechanism
 
 
 def test_what_a_table_was_made_of_counts_once_on_however_many_ways() -> None:
-    domain = Domain({"sex": ["F", "M"], "age": ["young", "middle", "old"]})
-    table = SampledGroups(domain, epsilon=1.0, mechanism="hr").simulate(np.full(6, 20), rng=1)["sex", "age"]
+    tables, table = of_counted_sets()
     made = table.marginal("age")
     twice = made
     for _ in range(60):
         twice = replace(made, sources=(twice, replace(twice)))
     assert twice.made_of == made.made_of == (table,)
     assert twice.channel_fit() == made.channel_fit() == table.channel_fit()
-    assert TableSet(domain, [twice], twice.privacy).n == 120
+    assert tables.replaced(tables=[twice]).n == 120
 
 
 def test_a_derived_table_says_that_it_has_no_blocks() -> None:
-    domain = Domain({"sex": ["F", "M"], "age": ["young", "middle", "old"]})
-    table = SampledGroups(domain, epsilon=1.0, mechanism="hr").simulate(np.full(6, 20), rng=1)["sex", "age"]
+    _, table = of_counted_sets()
     with pytest.raises(
         LdpstatsError, match=r"blocks of a table .* not estimated from them.*Ask the table that it was made of"
     ):
