@@ -24,29 +24,16 @@ from typing import Any
 import numpy as np
 import pytest
 from support.client_vectors import DOMAIN, VECTORS, Recorded, text_of, vectors
-from support.protocol_files import KINDS, body_of, sealed_again
+from support.protocol_files import body_of, sealed_again
 
 from ldpstats import client
 from ldpstats.answers.domain import Domain
 from ldpstats.client import Report, Words
 from ldpstats.conformance.enumeration import law_of_courses
-from ldpstats.mechanisms import (
-    GRR,
-    HR,
-    OLH,
-    OUE,
-    RR,
-    SS,
-    SUE,
-    FakeResponse,
-    Mechanism,
-    joint_ratio,
-    plain_mechanism,
-)
+from ldpstats.mechanisms import GRR, HR, OLH, OUE, RR, SS, SUE, FakeResponse, Mechanism, joint_ratio, plain_mechanism
 from ldpstats.numbers.grid import GRID
 from ldpstats.privacy import strict_epsilon
 from ldpstats.protocols import PerAttribute, SampledGroups
-from ldpstats.protocols.wire import parsed_report
 
 SOURCE = Path(client.__file__)
 RECORD = {"sex": "F", "größe": "groß", "1": True}
@@ -273,26 +260,6 @@ def test_substitutes_take_as_many_words_as_answers() -> None:
         client.Respondent(text, source).answer(record)
         taken.add(len(source.given))
     assert taken == {1 + 3 + 2 * 3}
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_registered_protocol_is_answered_or_refused_by_name(kind: str) -> None:
-    protocol = KINDS[kind]
-    record = {name: categories[-1] for name, categories in protocol.domain.categories.items()}
-    respondent = partial(client.Respondent, protocol.to_json(), Recorded(kind))
-    if protocol.kind.startswith("central"):
-        with pytest.raises(client.ClientError, match=protocol.kind):
-            respondent()
-    elif protocol.adaptive:
-        with pytest.raises(client.ClientError, match="queries"):
-            respondent().answer(record)
-    else:
-        message = json.loads(respondent().answer(record))
-        rows = [row for row in protocol.sent_rows if row.unit == message["unit"]]
-        for row, report in zip(rows, message["reports"], strict=True):
-            read = parsed_report(report, row.wire.report_format)
-            assert isinstance(read, np.ndarray)
-            assert row.wire.possible(read[None]).all()
 
 
 def test_the_level_is_compared_exactly() -> None:

@@ -240,7 +240,9 @@ def _needs_no_name(column: TextColumn, rows: int) -> str:
 def _refuse_without_names(columns: Collection[TextColumn], name: str) -> None:
     """Refuse a file without a header, whose first line is a row of answers."""
     numbers = [
-        one.name for one in columns if numbers_in([one.name], commas=True)[0] is not None and _holds_numbers(one)
+        one.name
+        for one in columns
+        if numbers_in([one.name], commas=True) != [None] and {*numbers_in(one.texts, commas=True)} - {None}
     ]
     if numbers or all(one.name in one.texts for one in columns):
         raise LdpstatsError(
@@ -248,10 +250,6 @@ def _refuse_without_names(columns: Collection[TextColumn], name: str) -> None:
             "the names of the questions in the first line",
             _NAMES_FIRST,
         )
-
-
-def _holds_numbers(column: TextColumn) -> bool:
-    return any(number is not None for number in numbers_in(column.texts, commas=True))
 
 
 def _refuse_saved(text: str, name: str) -> None:

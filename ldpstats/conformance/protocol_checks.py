@@ -35,7 +35,7 @@ from ldpstats.protocols.groups import label
 from ldpstats.protocols.row_frames import rows_of_frame
 from ldpstats.saving.files import sealed
 from ldpstats.tables import TableSet
-from ldpstats.tables.respondents import Parts
+from ldpstats.tables.respondents import RespondentSet
 
 Make: TypeAlias = Callable[[Domain, float], LocalProtocol]
 """A protocol, given its domain and the level of a respondent."""
@@ -383,7 +383,7 @@ def rows_count_in_any_order_and_part(make: Make) -> None:
     frame, rng = people(protocol, 24), np.random.default_rng(3)
     rows = protocol.reports(frame, rng)
     whole = protocol.tables(rows)
-    counted = Parts.different(table.parts for table in whole)
+    counted = RespondentSet.different(table.parts for table in whole)
     require(counted == len(frame), f"{protocol!r}: {counted} of {len(frame)} respondents are counted")
     shuffled = rows.iloc[rng.permutation(len(rows))]
     through_file = pd.read_csv(StringIO(rows.to_csv(index=False)))
@@ -569,7 +569,7 @@ def substitutes_are_uniform(make: Make) -> None:
 
 
 def _require_count(protocol: LocalProtocol, name: str, tables: TableSet, n: int) -> None:
-    counted = Parts.different(table.parts for table in tables)
+    counted = RespondentSet.different(table.parts for table in tables)
     require(counted == n, f"{protocol!r}: {name} counts {counted} of {n} respondents")
 
 

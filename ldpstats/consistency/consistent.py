@@ -22,7 +22,7 @@ from ldpstats.estimation.simplex import nearest_proper
 from ldpstats.numbers.arrays import FloatArray, IntArray, unweighted
 from ldpstats.saving.registered import Count
 from ldpstats.tables import Consistent, Figures, TableSet, checked_table_set
-from ldpstats.tables.respondents import Parts
+from ldpstats.tables.respondents import RespondentSet
 
 _WORDS = (
     "Made consistent with the other tables of its set ({}): proper proportions, which are biased near zero. Standard "
@@ -136,7 +136,7 @@ def make_consistent(tables: TableSet, method: Violation = "l2", *, gamma: float 
     sharing = [own.places.size > 1 for own in shared]
     together = list(compress(marginals, sharing))
     agreeing = iter(nearest_agreeing(together, list(compress(shared, sharing)), share) if together else [])
-    respondents = Parts.either(table.parts for table, shares in zip(tables, sharing, strict=True) if shares)
+    respondents = RespondentSet.either(table.parts for table, shares in zip(tables, sharing, strict=True) if shares)
     made = []
     fitted = zip(tables, marginals, sharing, linear, fit.covariances(), strict=True)
     for table, one, shares, unbounded, covariance in fitted:

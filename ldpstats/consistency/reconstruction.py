@@ -26,7 +26,7 @@ from ldpstats.tables import (
     pooled_blocks,
     pooled_measured,
 )
-from ldpstats.tables.respondents import Parts
+from ldpstats.tables.respondents import RespondentSet
 from ldpstats.tables.shared import reports_once
 
 _POOLED = "The reports identify every cell: the pooled view of the set shows them without an assumption."
@@ -116,7 +116,7 @@ def reconstruct(
         method=f"reconstructed ({name})",
         provenance=Reconstructed(name, words, groups, assumption, chosen.refused or found.refused),
         figures=Figures(cells, measured, JointReports.of(joining_it, joint)),
-        parts=Parts.either(table.parts for table in behind),
+        parts=RespondentSet.either(table.parts for table in behind),
         sources=tuple(behind),
     )
     return made.settled()

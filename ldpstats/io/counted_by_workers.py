@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -40,14 +40,19 @@ class _Place:
     stop: int | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class _Counted:
-    """What a worker counted: `bad` rows as for `Quarantine.add`, and how many messages had no token (`unnamed`)."""
+    """What workers counted: `bad` rows as for `Quarantine.add`, and how many messages had no token (`unnamed`)."""
 
     counting: Counting
-    rows: int
-    bad: list[tuple[str, str, str, str]]
+    rows: int = 0
+    bad: list[tuple[str, str, str, str]] = field(default_factory=list)
     unnamed: int = 0
+
+    def add(self, other: _Counted) -> None:
+        """Add what another worker counted."""
+        self.counting.add(other.counting)
+        self.rows, self.bad, self.unnamed = self.rows + other.rows, self.bad + other.bad, self.unnamed + other.unnamed
 
 
 def counted_by_workers(reports: Any, protocol: LocalProtocol, quarantine: str | Path | None) -> TableSet:
@@ -82,9 +87,9 @@ def _of_files(sources: list[Source], protocol: LocalProtocol, aside: Quarantine 
     countings, set_aside, unnamed = [protocol.counting()], 0, 0
     counted = zip(places, done(work, places, "counting", "part"), strict=True)
     for file, parts in groupby(counted, key=lambda pair: pair[0].file):
-        whole = _Counted(countings[-1], 0, [])
+        whole = _Counted(countings[-1])
         for _, one in parts:
-            whole = _with(whole, one)
+            whole.add(one)
         _write(whole, aside, file)
         set_aside, unnamed = set_aside + len(whole.bad), unnamed + whole.unnamed
         if protocol.adaptive and file != sources[-1].name:
@@ -140,16 +145,10 @@ def _count(source: Source, protocol: LocalProtocol, keep: bool, start: int = 0, 
 
 def _added(protocol: LocalProtocol, parts: Iterable[_Counted]) -> _Counted:
     """Add counts in a new object, for Dask may run the same sum again."""
-    whole = _Counted(protocol.counting(), 0, [])
+    whole = _Counted(protocol.counting())
     for one in parts:
-        whole = _with(whole, one)
+        whole.add(one)
     return whole
-
-
-def _with(whole: _Counted, one: _Counted) -> _Counted:
-    whole.counting.add(one.counting)
-    unnamed = whole.unnamed + one.unnamed
-    return replace(whole, rows=whole.rows + one.rows, bad=whole.bad + one.bad, unnamed=unnamed)
 
 
 def _write(whole: _Counted, aside: Quarantine | None, name: str) -> None:

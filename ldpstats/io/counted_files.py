@@ -6,26 +6,24 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, nullcontext, suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ldpstats.errors import LdpstatsError, ReportError, one_line, shortened
 from ldpstats.io.columns import Chunk, Ragged, Source, ahead
 from ldpstats.io.messages import MessageSource
 from ldpstats.io.quarantines import Quarantine, SetAside, refuse_mostly_bad
-from ldpstats.io.sources import STANDARD, Reports, opened_sources
+from ldpstats.io.sources import STANDARD, Reports, opened_sources, refuse_other_protocols
 from ldpstats.io.tokens import LONGEST_TOKEN, REFUSE, KnownTokens, RepeatedTokens, checked_policy
 from ldpstats.limits import LARGEST_FILE, enough_memory
 from ldpstats.numbers.arrays import BoolArray, at_least, unweighted
 from ldpstats.presentation import progress
 from ldpstats.protocols import LocalProtocol
-from ldpstats.protocols.contract import missing
 from ldpstats.protocols.counting import Counting, SentRows
 from ldpstats.protocols.partitions import Partitioned, is_partitioned
 from ldpstats.protocols.repeated_rows import RepetitionSearch
@@ -107,10 +105,7 @@ def tables_of(
     >>> tables.to_json() == protocol.collect(people, rng=1).to_json()
     True
     """
-    if missing(protocol, LocalProtocol):
-        raise LdpstatsError(
-            f"{shortened(protocol)} as the protocol of reports", "a protocol whose respondents send reports themselves"
-        )
+    refuse_other_protocols(protocol)
     checked_policy(tokens)
     names = [str(one) for one in (quarantine, resume) if one is not None]
     if STANDARD in names or len({os.path.realpath(one) for one in names if "\0" not in one}) < len(names):
@@ -271,47 +266,40 @@ class Count:
         if not chunk.bad and chunk.tokens is None:
             # a chunk with a bad row is refused as a whole; what else may be wrong with it is said again below
             with suppress(ReportError):
-                self._count(chunk.rows)
-                self._done.unnamed += _unnamed(source, chunk, ())
+                self._count(source, chunk, chunk.rows)
                 return
-        everything_bad: set[int] = set()
-        for part, rows, places, tokens, bad in self._parts(chunk):
-            self._set_aside(source, chunk, bad)
+        for part in self._parts(chunk):
+            self._set_aside(source, chunk, part.bad)
             if isinstance(self._quarantine, Quarantine):
-                refuse_mostly_bad(source.name, self._done.bad, self._done.rows + part.stop, over=False)
-            counted = rows
-            if tokens is not None:
-                again = self._again(rows, tokens)
+                refuse_mostly_bad(source.name, self._done.bad, self._done.rows + part.n, over=False)
+            rows = part.rows
+            if part.tokens is not None and part.places is not None:
+                again = self._again(rows, part.tokens)
                 if again.any() and self._tokens == REFUSE:
                     first = np.flatnonzero(again)[:1]
-                    raise self._twice(source, chunk.first + int(places[first[0]]), tokens.taken(first))
+                    raise self._twice(source, chunk.first + int(part.places[first[0]]), part.tokens.taken(first))
                 self._done.again += int(again.sum())
-                counted = rows.taken(np.flatnonzero(~again)) if again.any() else rows
-            self._count(counted)
-            everything_bad |= bad.keys()
-        self._done.unnamed += _unnamed(source, chunk, everything_bad)
+                rows = rows.taken(np.flatnonzero(~again)) if again.any() else rows
+            self._count(source, part, rows)
 
-    def _count(self, rows: SentRows) -> None:
-        """Count rows, and search them for repeated stretches, if asked."""
+    def _count(self, source: Source, part: Chunk, rows: SentRows) -> None:
+        """Count rows of a part, search them for repeated stretches, if asked, and note messages without a token."""
         self._countings[-1].take(rows)
         if self._search:
             self._search.take(rows)
+        if isinstance(source, MessageSource) and part.places is not None:
+            named = False if part.tokens is None else part.tokens.ends > part.tokens.starts
+            self._done.unnamed += len(np.unique(part.places[~np.broadcast_to(named, len(part.places))]))
 
-    def _parts(
-        self, chunk: Chunk
-    ) -> Iterator[tuple[slice, SentRows, NDArray[np.int64], Ragged | None, dict[int, Reason]]]:
-        """Yield a chunk in parts: good rows with their places and tokens, and why others cannot be counted."""
+    def _parts(self, chunk: Chunk) -> Iterator[Chunk]:
+        """Yield a chunk in parts of good rows: places stay those of the whole, and `n` counts up to the part's end."""
         all_places = np.arange(chunk.n) if chunk.places is None else chunk.places
         for start in range(0, chunk.n, _LOOKED_AT):
-            part = slice(start, min(start + _LOOKED_AT, chunk.n))
-            here = np.arange(*np.searchsorted(all_places, [part.start, part.stop]))
+            stop = min(start + _LOOKED_AT, chunk.n)
+            here = np.arange(*np.searchsorted(all_places, [start, stop]))
             rows, places = chunk.rows.taken(here), all_places[here]
             tokens = None if chunk.tokens is None else chunk.tokens.taken(here)
-            bad = (
-                {place: chunk.bad[place] for place in range(start, part.stop) if place in chunk.bad}
-                if chunk.bad
-                else {}
-            )
+            bad = {place: chunk.bad[place] for place in chunk.bad.keys() & range(start, stop)}
             for row, reason in self._countings[-1].bad_rows(rows).items():
                 bad.setdefault(int(places[row]), reason)
             if tokens is not None:
@@ -322,7 +310,7 @@ class Count:
             if bad:
                 fine = np.flatnonzero(~np.isin(places, [*bad]))
                 rows, places, tokens = rows.taken(fine), places[fine], tokens and tokens.taken(fine)
-            yield part, rows, places, tokens, dict(sorted(bad.items()))
+            yield replace(chunk, n=stop, rows=rows, places=places, bad=dict(sorted(bad.items())), tokens=tokens)
 
     def _set_aside(self, source: Source, chunk: Chunk, bad: dict[int, Reason]) -> None:
         for place, reason in bad.items():
@@ -341,24 +329,27 @@ class Count:
 
     def _twice(self, source: Source, place: int, token: Ragged) -> ReportError:
         """Return the error about a repeated token, naming its earlier place; all sources are read again for it."""
-        wanted = self._known.hashes(token)[0]
         where, earlier = f"{source.line(place)} of {source.name!r}", "an earlier row"
-        for known, first in self._rows_with_token(wanted):
-            earlier = f"{known.line(first)} of {known.name!r}"
-            break
+        for known, read in zip(self._sources, self._readers, strict=True):
+            if (first := self._first_with(token, read)) is not None:
+                earlier = f"{known.line(first)} of {known.name!r}"
+                break
         return ReportError(
             f"the token {token.text(0)!r} in {where}, which came in {earlier} already",
             "each respondent's reports once",
             "tokens='once' counts the first of them, and says how many were left out.",
         )
 
-    def _rows_with_token(self, wanted: NDArray[np.uint64]) -> Iterator[tuple[Source, int]]:
-        for source, read in zip(self._sources, self._readers, strict=True):
-            for chunk in read(0):
-                for _, _, places, tokens, _ in self._parts(chunk):
-                    if tokens is not None:
-                        same = np.flatnonzero(np.all(self._known.hashes(tokens) == wanted, axis=1))
-                        yield from ((source, chunk.first + int(place)) for place in places[same])
+    def _first_with(self, token: Ragged, read: Callable[[int], Iterator[Chunk]]) -> int | None:
+        """Return the place of the first row of a source with a token."""
+        wanted = self._known.hashes(token)
+        for chunk in read(0):
+            for part in self._parts(chunk):
+                if part.tokens is not None and part.places is not None:
+                    same = np.flatnonzero(np.all(self._known.hashes(part.tokens) == wanted, axis=1))
+                    if same.size:
+                        return chunk.first + int(part.places[same[0]])
+        return None
 
     def _about(self, quarantine: str | Path | None) -> list[Any]:
         """Return plain values that identify this count in a checkpoint."""
@@ -442,9 +433,9 @@ class Count:
         for chunk in read(0):
             if end is not None and chunk.end > end:
                 return
-            for _, rows, _, tokens, _ in self._parts(chunk):
-                if tokens is not None:
-                    self._again(rows, tokens)
+            for part in self._parts(chunk):
+                if part.tokens is not None:
+                    self._again(part.rows, part.tokens)
 
 
 @dataclass(slots=True)
@@ -483,16 +474,6 @@ class _Done:
             again=self.again,
             unnamed=self.unnamed,
         )
-
-
-def _unnamed(source: Source, chunk: Chunk, bad: Collection[int]) -> int:
-    """Return how many counted messages of clients have no token, so that nothing shows repeated ones."""
-    if not isinstance(source, MessageSource):
-        return 0
-    named: list[int] = []
-    if chunk.tokens is not None and chunk.places is not None:
-        named = chunk.places[chunk.tokens.ends > chunk.tokens.starts].tolist()
-    return chunk.n - len({*named, *bad})
 
 
 def _refuse_what_workers_cannot(tokens: str, resume: str | Path | None, *, repeated: bool) -> None:

@@ -48,10 +48,8 @@ class CsvReports:
     ) -> None:
         """Write the reports of several respondents in one row (by number) of the protocol."""
         self._n += len(data)
-        form, step = (
-            self._layout.rows[row].wire.report_format,
-            max(1, _PIECE // (3 * _NUMBER + 2 * int(self._layout.widths[row]))),
-        )
+        form = self._layout.rows[row].wire.report_format
+        step = max(1, _PIECE // (3 * _NUMBER + 2 * int(self._layout.widths[row])))
         for start in range(0, len(data), step):
             part = slice(start, start + step)
             if form.width is None:
@@ -79,21 +77,19 @@ class CsvReports:
 
 def _lines_of_numbers(row: int, columns: Sequence[IntArray]) -> bytes:
     """Write a line for every row of whole numbers behind the number of the protocol's row, with commas between them."""
-    n = len(columns[0])
-    letters, shown = (
-        [np.full(n, one, dtype=np.uint8) for one in str(row).encode()],
-        [np.ones(n, np.bool_)] * len(str(row)),
-    )
+    written: list[tuple[Any, Any]] = [(ord(digit), True) for digit in str(row)]
     for numbers in columns:
-        letters.append(np.full(n, ord(","), dtype=np.uint8))
-        shown.append(np.ones(n, dtype=np.bool_))
-        for place in range(len(str(numbers.max())) - 1, -1, -1):
+        written.append((ord(","), True))
+        for place in reversed(range(len(str(numbers.max())))):
             power = numbers.dtype.type(10**place)
-            letters.append((numbers // power % 10).astype(np.uint8) + np.uint8(ord("0")))
-            shown.append(numbers >= power if place else np.ones(n, dtype=np.bool_))
-    letters.append(np.full(n, ord("\n"), dtype=np.uint8))
-    shown.append(np.ones(n, dtype=np.bool_))
-    return np.stack(letters, axis=1)[np.stack(shown, axis=1)].tobytes()
+            # without zeros before the first digit
+            written.append((numbers // power % 10 + ord("0"), numbers >= power if place else True))
+    written.append((ord("\n"), True))
+    letters = np.empty((len(columns[0]), len(written)), dtype=np.uint8)
+    shown = np.empty(letters.shape, dtype=np.bool_)
+    for column, (letter, is_shown) in enumerate(written):
+        letters[:, column], shown[:, column] = letter, is_shown
+    return letters[shown].tobytes()
 
 
 class CsvSource(Source):

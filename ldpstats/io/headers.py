@@ -48,7 +48,7 @@ class Header:
         privacy, rows = protocol.privacy(), protocol.sent_rows
         return cls(
             protocol.fingerprint(),
-            domain_fingerprint(protocol),
+            f"d{hashlib.sha256(protocol.domain.to_json().encode()).hexdigest()[:12]}",
             collection,
             tuple(row.label for row in rows),
             tuple(str(row.wire) for row in rows),
@@ -270,11 +270,6 @@ def damaged(name: str, reason: str) -> DamagedFileError:
         "a whole file, as `write_reports` wrote it",
         "It was cut short, edited or damaged: none of it was taken for granted. Copy it again from where it was made.",
     )
-
-
-def domain_fingerprint(protocol: LocalProtocol) -> str:
-    """Return a short digest of a protocol's domain."""
-    return f"d{hashlib.sha256(protocol.domain.to_json().encode()).hexdigest()[:12]}"
 
 
 def _header_of(plain: Mapping[str, Any]) -> tuple[Header, dict[str, Any]]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +25,12 @@ from ldpstats.saving.files import UNREADABLE, read_json, shortened_reason
 _FORMAT, _VERSION = "ldpstats answer", 1
 _REQUIRED = frozenset(["format", "version", "protocol", "unit", "reports", "simulated"])
 _AT_ONCE = 1 << 14
-"""How many messages are counted at once."""
+"""How many messages are counted at once, at most."""
 _FRAME, _NUMBER = 1 << 13, 1 << 6
 """The most bytes of a message beside its reports, and of a report that is a number."""
 _MOST_UNITS = 1 << 20
 _BYTES = 1 << 24
-"""And how many bytes of them."""
+"""And how many bytes of them, or of the column of their reports."""
 _AS_SENT = "a message of a client, as it was sent"
 
 
@@ -57,6 +57,8 @@ class MessageReader:
         self._longest = _FRAME + max(
             sum(4 * int(widths[row]) + _NUMBER for row in rows) for rows in self._units.values()
         )
+        width = self._layout.width * max(map(len, self._units.values()))
+        self.at_once = min(_AT_ONCE, max(1, _BYTES // max(width, 1)))  # how many messages are to be read together
 
     def read(
         self, messages: Sequence[str | bytes | Mapping[str, Any]], identity: str = ""
@@ -140,10 +142,8 @@ class MessageSource(Source):
     def __init__(self, path: str, name: str) -> None:
         self._path, self.name = path, name
         digest, rows, last = hashlib.sha256(), 0, b"\n"
-        with Path(path).open("rb") as file:
-            for line in _lines_of(file):
-                digest.update(_without_end(line))
-                rows, last = rows + 1, line
+        for rows, last in enumerate(_lines_of(path, digest), 1):  # noqa: B007  # what stands there in the end
+            pass
         self._digest = digest.hexdigest()
         self.identity, self.size = self._digest[:32], rows
         if not last.endswith((b"\n", b"}")):
@@ -169,15 +169,14 @@ class MessageSource(Source):
         units: Counter[int] = Counter()
         protocols: Counter[str] = Counter()
         simulated, named, others = 0, False, 0
-        with Path(self._path).open("rb") as file:
-            for line in _lines_of(file):
-                plain = _plain(line)
-                if plain is None:
-                    others += 1
-                    continue
-                units[plain["unit"]] += 1
-                protocols[plain["protocol"]] += 1
-                simulated, named = simulated + plain["simulated"], named or bool(plain.get("token"))
+        for line in _lines_of(self._path, hashlib.sha256()):
+            plain = _plain(line)
+            if plain is None:
+                others += 1
+                continue
+            units[plain["unit"]] += 1
+            protocols[plain["protocol"]] += 1
+            simulated, named = simulated + plain["simulated"], named or bool(plain.get("token"))
         numbers = range(max(units, default=-1) + 1)
         return ReportFile(
             self.name,
@@ -197,12 +196,11 @@ class MessageSource(Source):
 
     def _chunks(self, reader: MessageReader, end: int = 0) -> Iterator[Chunk]:
         digest, first = hashlib.sha256(), 0
-        with Path(self._path).open("rb") as file:
-            lines = _digested(file, digest)
-            while messages := _some(lines):
-                if first + len(messages) > end:
-                    yield self._chunk(reader, messages, first)
-                first += len(messages)
+        lines = _lines_of(self._path, digest)
+        while messages := _some(lines, reader.at_once):
+            if first + len(messages) > end:
+                yield self._chunk(reader, messages, first)
+            first += len(messages)
         if digest.hexdigest() != self._digest:
             raise damaged(self.name, "it changed while it was read")
 
@@ -219,30 +217,25 @@ class MessageSource(Source):
         return Chunk(first, len(messages), behind, rows, places, bad, content, texts if any(tokens) else None)
 
 
-def _lines_of(file: BinaryIO) -> Iterator[bytes]:
-    """Yield lines; one that is longer than any message comes in pieces, none of which can be parsed."""
-    return iter(lambda: file.readline(LONGEST_LINE), b"")
+def _lines_of(path: str, digest: Any) -> Iterator[bytes]:
+    """Yield lines, and add them to a digest that does not depend on how the system that wrote them ends lines.
+
+    A line that is longer than any message comes in pieces, none of which can be parsed.
+    """
+    with Path(path).open("rb") as file:
+        while line := file.readline(LONGEST_LINE):
+            digest.update(line.rstrip(b"\r\n") + b"\n")
+            yield line
 
 
-def _some(lines: Iterator[bytes]) -> list[bytes]:
+def _some(lines: Iterator[bytes], most: int) -> list[bytes]:
     """Return the next lines, up to a number of them and a number of bytes."""
     found: list[bytes] = []
     size = 0
-    while len(found) < _AT_ONCE and size < _BYTES and (line := next(lines, b"")):
+    while len(found) < most and size < _BYTES and (line := next(lines, b"")):
         found.append(line)
         size += len(line)
     return found
-
-
-def _digested(file: BinaryIO, digest: Any) -> Iterator[bytes]:
-    for line in _lines_of(file):
-        digest.update(_without_end(line))
-        yield line
-
-
-def _without_end(line: bytes) -> bytes:
-    """Return a line with a plain newline, so that digests do not depend on the system that wrote it."""
-    return line.rstrip(b"\r\n") + b"\n"
 
 
 def _plain(line: bytes) -> dict[str, Any] | None:

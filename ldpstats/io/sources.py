@@ -24,6 +24,8 @@ from ldpstats.io.headers import ReportFile
 from ldpstats.io.messages import MessageSource
 from ldpstats.io.row_files import COLUMNS, FrameSource, RowsSource
 from ldpstats.limits import enough_memory
+from ldpstats.protocols import LocalProtocol
+from ldpstats.protocols.contract import missing
 from ldpstats.saving.files import kind_of
 
 Reports: TypeAlias = str | Path | pd.DataFrame | Iterable[str | Path] | Iterable[pd.DataFrame]
@@ -102,6 +104,14 @@ def describe_reports(path: str | Path) -> ReportFile:
     """
     with enough_memory(f"the file {str(path)!r}"), opened_sources(_checked_path(path)) as sources:
         return sources[0].described()
+
+
+def refuse_other_protocols(protocol: object) -> None:
+    """Refuse what is no protocol whose respondents send reports themselves."""
+    if missing(protocol, LocalProtocol):
+        raise LdpstatsError(
+            f"{shortened(protocol)} as the protocol of reports", "a protocol whose respondents send reports themselves"
+        )
 
 
 def is_report_file(head: bytes) -> bool:

@@ -20,21 +20,18 @@ from ldpstats.io.csv_files import CsvReports, CsvSource
 from ldpstats.io.headers import Header
 from ldpstats.io.messages import Message, MessageReader
 from ldpstats.io.parquet_files import ParquetReports, ParquetSource
-from ldpstats.io.sources import STANDARD, is_report_file, open_source
+from ldpstats.io.sources import STANDARD, is_report_file, open_source, refuse_other_protocols
 from ldpstats.io.tokens import checked_tokens
 from ldpstats.numbers.arrays import unweighted
 from ldpstats.numbers.randomness import Rng, generator
 from ldpstats.presentation import progress
 from ldpstats.protocols import LocalProtocol
-from ldpstats.protocols.contract import missing
 from ldpstats.protocols.counting import Layout, by_row, decoded_reports
 from ldpstats.saving.files import replacing
 from ldpstats.tables.respondents import new_identity
 
 Writer: TypeAlias = ParquetReports | CsvReports
 _WRITERS: dict[str, type[Writer]] = {".parquet": ParquetReports, ".csv": CsvReports, STANDARD: CsvReports}
-_AT_ONCE = 1 << 14
-"""How many messages are written at once."""
 
 
 @unweighted
@@ -79,7 +76,7 @@ def write_reports(
     ...     print(Path(f"{folder}/reports.csv").read_text().splitlines()[1:4])
     ['row,report', '0,0', '1,1']
     """
-    _refuse_others(protocol)
+    refuse_other_protocols(protocol)
     if tokens is not None and counts is not None:
         raise LdpstatsError(
             "tokens of respondents who are counted", "tokens, or counts", "Each respondent has her own."
@@ -145,7 +142,7 @@ def write_messages(
     ...     ldp.tables_of(f"{folder}/reports.csv", protocol)["sex"].n
     1
     """
-    _refuse_others(protocol)
+    refuse_other_protocols(protocol)
     if protocol.adaptive:
         raise LdpstatsError(
             f"messages for a protocol of the kind {protocol.kind!r}",
@@ -156,7 +153,7 @@ def write_messages(
         raise LdpstatsError(f"messages {shortened(messages)}", "a list of messages, or anything that yields them")
     reader, waiting, done = MessageReader(protocol), iter(messages), 0
     with ExitStack() as opened:
-        while some := list(islice(waiting, _AT_ONCE)):
+        while some := list(islice(waiting, reader.at_once)):
             answers, rows, places, bad = reader.read(some)
             if bad:
                 raise bad[min(bad)].error(f"message {done + min(bad) + 1:,}")
@@ -243,10 +240,3 @@ def _says_simulated(target: Path) -> bool:
     except ReportError:
         return False
     return isinstance(source, (ParquetSource, CsvSource)) and source.header.simulated
-
-
-def _refuse_others(protocol: object) -> None:
-    if missing(protocol, LocalProtocol):
-        raise LdpstatsError(
-            f"{shortened(protocol)} as the protocol of reports", "a protocol whose respondents send reports themselves"
-        )

@@ -248,7 +248,7 @@ class IndependentPart:
     copies: int = 1  # how many parts of a report are like this one
 
 
-Parts: TypeAlias = Callable[[int], Sequence[IndependentPart]]
+RespondentSet: TypeAlias = Callable[[int], Sequence[IndependentPart]]
 """The parts of a report, for a respondent who only ever has the first so many values."""
 Path: TypeAlias = tuple[tuple[int, int], ...]
 """Which values of two sequences meet, stretch by stretch."""
@@ -259,7 +259,7 @@ Their order does not matter: a value that returns finds its permanent answer aga
 """
 
 
-def changing_ratio(parts: Parts, values: int, rounds: int, changes: int, others: int) -> Fraction:
+def changing_ratio(parts: RespondentSet, values: int, rounds: int, changes: int, others: int) -> Fraction:
     """Return the largest ratio of the probabilities that two sequences of values give to the same reports.
 
     One of the sequences changes `changes` times at most, the other one `others` times. All pairs of them are
@@ -333,11 +333,11 @@ def _affordable(courses: Iterable[Course], kinds: int) -> list[Course]:
     return found
 
 
-def _log_ratio(parts: Parts, course: Course) -> float:
+def _log_ratio(parts: RespondentSet, course: Course) -> float:
     return sum(part.copies * float(_log_ratios(part, course)[1].max()) for part in parts(_visited(course)))
 
 
-def _exact_ratio(parts: Parts, course: Course) -> Fraction:
+def _exact_ratio(parts: RespondentSet, course: Course) -> Fraction:
     """Return the largest ratio of whole reports: the product over the parts, since these are independent."""
     ratio = Fraction(1)
     for part in parts(_visited(course)):

@@ -25,20 +25,30 @@ from ldpstats.numbers.randomness import Rng, client_draws, generator, permutatio
 from ldpstats.presentation import Summary, progress
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.protocols.counting import Layout, Sending, SentReports, SentRow
-from ldpstats.protocols.groups import Group, checked_domain, known_for, label, refuse_shared_labels
+from ldpstats.protocols.groups import (
+    RECORD,
+    Group,
+    among,
+    checked_domain,
+    known_for,
+    label,
+    refuse_shared_labels,
+    scheduled,
+    warn_of_few,
+    worst_level,
+)
 from ldpstats.protocols.partitions import collected_by_partition, is_partitioned
 from ldpstats.protocols.population import People, Population, checked_outside, people_of, respondents
 from ldpstats.protocols.row_counts import RowCounts
 from ldpstats.protocols.row_frames import numbered, take_frame
 from ldpstats.protocols.saved import SavedProtocol
-from ldpstats.protocols.schedule import RECORD, among, scheduled, warn_of_few, worst_level
 from ldpstats.protocols.summary import between, named, summary_of
 from ldpstats.protocols.wire import to_column
 from ldpstats.tables import Origin, Table, TableSet
-from ldpstats.tables.respondents import CrossedRows, Parts, new_identity
+from ldpstats.tables.respondents import CrossedRows, RespondentSet, new_identity
 
 if TYPE_CHECKING:
-    from ldpstats.protocols.crossed import CrossedAnswers
+    from ldpstats.protocols.per_attribute import CrossedAnswers
 
 _CHOSEN = "mechanism"
 """The parameter that names the mechanisms, or lists them."""
@@ -391,7 +401,7 @@ class AssignedQuestions(SavedProtocol):
         rows = self._rows
         return RowCounts(self.sent_rows, [row.numbers for row in rows], [row.summed for row in rows], self._tables_of)
 
-    def _tables_of(self, sums: Sequence[Any], parts: Sequence[Parts]) -> TableSet:
+    def _tables_of(self, sums: Sequence[Any], parts: Sequence[RespondentSet]) -> TableSet:
         return self._table_set([row.counted(one) for row, one in zip(self._rows, sums, strict=True)], parts)
 
     @unweighted
@@ -522,15 +532,15 @@ class AssignedQuestions(SavedProtocol):
             whole.add(one)
         return whole
 
-    def _whole(self, identity: str, places: Sequence[range]) -> list[Parts]:
+    def _whole(self, identity: str, places: Sequence[range]) -> list[RespondentSet]:
         """Return the respondents behind every row of a collection, of which nobody is left out."""
         return [
-            Parts.whole(identity, number, len(own))
+            RespondentSet.whole(identity, number, len(own))
             for number, (unit, own) in enumerate(zip(self._units, places, strict=True))
             for _ in unit
         ]
 
-    def _table_set(self, reported: Sequence[CountedRow], parts: Sequence[Parts]) -> TableSet:
+    def _table_set(self, reported: Sequence[CountedRow], parts: Sequence[RespondentSet]) -> TableSet:
         promised = self._privacy
         kept = [
             () if one.rows is None else (replace(one.rows, parts=who),)
@@ -540,7 +550,7 @@ class AssignedQuestions(SavedProtocol):
         for group, places in self._formed:
             own = self.domain.project(group)
             blocks = tuple(reported[place].block(own) for place in places)
-            who = Parts.together(parts[place] for place in places)
+            who = RespondentSet.together(parts[place] for place in places)
             rows = tuple(one for place in places for one in kept[place])
             tables.append(Table(own, blocks, promised.for_group(label(group)), parts=who, rows=rows))
         return TableSet(self.domain, tables, promised, origins=(self._origin,))

@@ -6,8 +6,7 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
@@ -23,16 +22,14 @@ from ldpstats.numbers.grid import double_above
 from ldpstats.numbers.randomness import Rng, generator
 from ldpstats.presentation import Summary, progress
 from ldpstats.privacy import PrivacyStatement
-from ldpstats.protocols.groups import Group, NamedGroups, groups_of, label, refuse_shared_labels
+from ldpstats.protocols.groups import RECORD, Group, NamedGroups, groups_of, label, refuse_shared_labels
 from ldpstats.protocols.population import People, Population, Records, people_of, respondents
 from ldpstats.protocols.saved import SavedProtocol
-from ldpstats.protocols.schedule import RECORD
 from ldpstats.protocols.summary import summary_of
 from ldpstats.tables import Origin, Table, TableSet
-from ldpstats.tables.respondents import Parts, new_identity
+from ldpstats.tables.respondents import RespondentSet, new_identity
 
 Scale = Literal["sound", "paper"]
-_SCALES = ("sound", "paper")
 
 
 class Curator(SavedProtocol):
@@ -115,21 +112,17 @@ class Curator(SavedProtocol):
             counts = noise.simulate(counted.sum(axis=0), numbers)
             blocks.append(Block(question, Tally(noise, counts, people.n, simulated=True)))
         identity = new_identity(numbers, [block.tally.counts for block in blocks])
-        parts = Parts.whole(identity, 0, people.n)
+        parts = RespondentSet.whole(identity, 0, people.n)
         tables = [
             Table(self.domain.project(group), (block,), privacy.for_group(label(group)), parts=parts)
             for group, block in zip(self.groups, blocks, strict=True)
         ]
-        return TableSet(self.domain, tables, privacy, origins=(self._origin,))
-
-    @cached_property
-    def _origin(self) -> Origin:
         words = {}
         for group in self.groups:
             law = self.law(group)
-            noise = f"{type(law).__name__} noise with the standard deviation {law.variance**0.5:.4g}"
-            words[label(group)] = f"{noise}, by a trusted curator"
-        return Origin(self.fingerprint(), words)
+            said = f"{type(law).__name__} noise with the standard deviation {law.variance**0.5:.4g}"
+            words[label(group)] = f"{said}, by a trusted curator"
+        return TableSet(self.domain, tables, privacy, origins=(Origin(self.fingerprint(), words),))
 
 
 @dataclass(frozen=True, init=False)
@@ -195,14 +188,17 @@ class CentralLaplace(Curator):
         scale: Scale = "sound",
         groups: NamedGroups = None,
     ) -> None:
-        if scale not in _SCALES:
-            raise LdpstatsError(f"scale = {scale!r}", one_line(_SCALES))
+        if scale not in get_args(Scale):
+            raise LdpstatsError(f"scale = {scale!r}", one_line(get_args(Scale)))
         self._settle(domain, k, groups, epsilon=positive_epsilon(epsilon), scale=scale)
 
     def law(self, group: Group) -> DiscreteLaplace:
         """Return the law of the noise in the cells of a group's table."""
         parts = len(self.groups) if self.scale == "sound" else self.domain.size(group)
-        return DiscreteLaplace(_least_scale(parts, self.epsilon))
+        scale = 2 * parts / self.epsilon
+        if Fraction(scale) * Fraction(self.epsilon) < 2 * parts:
+            scale = float(np.nextafter(scale, np.inf))  # the least double b for which 2/b is at most ε over the parts
+        return DiscreteLaplace(scale)
 
     def privacy(self) -> PrivacyStatement:
         """Return what the whole release costs a respondent: the levels of its tables add up."""
@@ -273,9 +269,3 @@ class CentralGaussian(Curator):
         return PrivacyStatement(
             math.inf, f"{RECORD}, with a trusted curator", per_group, self.epsilon, delta_at_nominal=self.delta
         )
-
-
-def _least_scale(parts: int, epsilon: float) -> float:
-    """Return the least double b for which 2/b is at most epsilon over `parts`."""
-    scale = 2 * parts / epsilon
-    return scale if Fraction(scale) * Fraction(epsilon) >= 2 * parts else float(np.nextafter(scale, np.inf))

@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 from ldpstats.errors import LdpstatsError
 from ldpstats.numbers.arrays import BoolArray, IntArray, at_least
 from ldpstats.protocols.wire import Reason, Sendable, from_bytes, report_size, to_bytes
+from ldpstats.saving.codec import decoded, encoded
+from ldpstats.saving.registered import fits
 from ldpstats.tables import TableSet
-from ldpstats.tables.respondents import Parts
+from ldpstats.tables.respondents import RespondentSet
 
 _LOOKED_AT = 1 << 14
 """Rows at once of which it is kept why they are bad."""
@@ -144,7 +146,7 @@ class Respondents:
 
     def __init__(self, rows: Sequence[SentRow]) -> None:
         self._rows = rows
-        self._numbered: list[list[Parts]] = [[] for _ in rows]
+        self._numbered: list[list[RespondentSet]] = [[] for _ in rows]
         self._unnumbered: dict[str, Counter[int]] = {}
 
     def take(self, rows: SentRows, counted: Iterable[int]) -> None:
@@ -155,11 +157,8 @@ class Respondents:
             return
         for row, places in by_row(rows.rows):
             unit, numbers = self._rows[row].unit, rows.numbers[places]
-            if isinstance(rows.identity, str):
-                parts = Parts.numbered_in(rows.identity, unit, numbers)
-            else:
-                parts = Parts.numbered(pd.Series(rows.identity[places]), unit, numbers)
-            self._numbered[row].append(parts)
+            identity = rows.identity if isinstance(rows.identity, str) else pd.Series(rows.identity[places])
+            self._numbered[row].append(RespondentSet.numbered(identity, unit, numbers))
 
     def take_whole(self, row: int, identity: str, n: int) -> None:
         """Note that n further respondents of a collection sent a row of one kind."""
@@ -175,34 +174,34 @@ class Respondents:
         for identity, counted in other._unnumbered.items():
             self._unnumbered.setdefault(identity, Counter()).update(counted)
 
-    def parts(self) -> list[Parts]:
+    def parts(self) -> list[RespondentSet]:
         """Return the respondents behind every kind of row; refuse respondents who are counted twice."""
         unit = [one.unit for one in self._rows]
         whole = [
-            [Parts.whole(identity, unit[row], counted[row]) for identity, counted in self._unnumbered.items()]
+            [RespondentSet.whole(identity, unit[row], counted[row]) for identity, counted in self._unnumbered.items()]
             for row in range(len(self._rows))
         ]
-        self._numbered = [[Parts.together(own)] for own in self._numbered]
-        return [Parts.together([*own, *more]) for own, more in zip(self._numbered, whole, strict=True)]
+        self._numbered = [[RespondentSet.together(own)] for own in self._numbered]
+        return [RespondentSet.together([*own, *more]) for own, more in zip(self._numbered, whole, strict=True)]
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values, for `restore`."""
-        numbered = [Parts.together(own).to_list() for own in self._numbered]
+        numbered = encoded(tuple(map(RespondentSet.together, self._numbered)))
         counted = {identity: sorted(rows.items()) for identity, rows in self._unnumbered.items()}
         return {"numbered": numbered, "counted": counted}
 
     def restore(self, plain: Mapping[str, Any]) -> None:
         """Go on from what `to_dict` returned."""
-        numbered, counted = plain["numbered"], plain["counted"]
-        if len(numbered) != len(self._rows) or not isinstance(counted, dict):
-            raise LdpstatsError(f"respondents of {len(numbered)} rows", f"of {len(self._rows)}")
-        self._numbered = [[Parts.from_list(own)] for own in numbered]
+        numbered, counted = decoded(plain["numbered"]), plain["counted"]
+        if not fits(numbered, tuple[RespondentSet, ...]) or not isinstance(counted, dict):
+            raise LdpstatsError("respondents of another form", "sets of them, and numbers by collection")
         units = [{one.unit} for one in self._rows]
-        if any({unit for *_, unit in own.asked} - unit for (own,), unit in zip(self._numbered, units, strict=True)):
+        if any({unit for *_, unit in own.asked} - unit for own, unit in zip(numbered, units, strict=True)):
             raise LdpstatsError("respondents who were asked something else", "those of the row's own unit")
+        self._numbered = [[own] for own in numbered]
         self._unnumbered = {
             # a collection is one by its name
-            Parts.whole(identity, 0, 1).collections[0]: read_times(rows, len(self._rows))
+            RespondentSet.whole(identity, 0, 1).collections[0]: read_times(rows, len(self._rows))
             for identity, rows in counted.items()
         }
 

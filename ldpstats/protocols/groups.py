@@ -1,15 +1,20 @@
-"""Groups: the sets of attributes that are asked for together, named, checked and labelled."""
+"""Groups: sets of attributes that are asked for together, of whom in turn, and at what share of a level."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 from typing import TypeAlias, TypeVar
 
+import numpy as np
 from pandas.api.types import is_list_like
 
 from ldpstats.answers.columns import listed
 from ldpstats.answers.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line
+from ldpstats.mechanisms import Mechanism, joint_ratio
+from ldpstats.privacy import strict_epsilon
 from ldpstats.views import views
 
 Known = TypeVar("Known")
@@ -18,6 +23,10 @@ View: TypeAlias = tuple[Group, ...]
 Views: TypeAlias = tuple[View, ...]
 NamedGroups: TypeAlias = Sequence[Sequence[str]] | None
 NamedViews: TypeAlias = Sequence[Sequence[Sequence[str]]] | None
+_MANY = 1000
+"""Fewer units are worked through in a moment."""
+RECORD = "a respondent's whole record"
+"""The unit of every protocol's level."""
 
 
 def label(group: Iterable[str]) -> str:
@@ -46,12 +55,7 @@ def views_of(domain: Domain, *, k: int, groups: NamedGroups = None, named_views:
         for view in checked:
             domain.project([name for group in view for name in group])  # refuses an attribute that stands twice
         return checked
-    if groups is not None:
-        return _plain(views(names, groups=named_groups(domain, groups)))
-    return _plain(views(names, k))
-
-
-def _plain(found: Iterable[Iterable[Iterable[object]]]) -> Views:
+    found = views(names, k) if groups is None else views(names, groups=named_groups(domain, groups))
     return tuple(tuple(tuple(map(str, group)) for group in view) for view in found)
 
 
@@ -89,3 +93,37 @@ def refuse_shared_labels(groups: Sequence[Group]) -> None:
             "attribute names that tell groups apart",
             f"Rename attributes with {label(['', ''])!r} in their names.",
         )
+
+
+def warn_of_few(n: int, units: int, stacklevel: int) -> None:
+    """Warn before long work for fewer respondents than units: no table could show a dependence."""
+    if n < units and units >= _MANY:
+        warnings.warn(
+            f"{n:,} respondents for {units:,} groups of questions: {units - n:,} are asked of nobody and the others of "
+            "one respondent each, and so no group's table can show a dependence. Ask about fewer attributes, name "
+            "groups=[...], or ask for single attributes: k=1.",
+            stacklevel=stacklevel + 1,
+        )
+
+
+def scheduled(n: int, units: int, first: int) -> list[range]:
+    """Return each unit's places in a random order of n respondents, when the schedule begins at unit `first`."""
+    return [range((position - first) % units, n, units) for position in range(units)]
+
+
+def among(places: range) -> slice:
+    """Return places as a slice: given a range, NumPy would take them one by one."""
+    return slice(places.start, places.stop, places.step)
+
+
+def equal_shares(epsilon: float, parts: int) -> float:
+    """Return the largest double of which `parts` add up to no more than epsilon."""
+    share = epsilon / parts
+    return share if Fraction(share) * parts <= Fraction(epsilon) else float(np.nextafter(share, 0))
+
+
+def worst_level(sent: Iterable[Iterable[Mechanism]]) -> float:
+    """Return the largest strict level among sets of mechanisms, each of one respondent's reports."""
+    ratios = [joint_ratio(mechanisms) for mechanisms in dict.fromkeys(map(tuple, sent))]
+    known = [ratio for ratio in ratios if ratio is not None]
+    return strict_epsilon(max(known) if len(known) == len(ratios) else None)

@@ -16,7 +16,7 @@ from ldpstats.mechanisms.unary import UnaryEncoding
 from ldpstats.noise import NoiseModel, SupportNoise
 from ldpstats.presentation import Result, Summary, plain_values, summary_of_figures
 from ldpstats.protocols.counting import SentRow, SentRows
-from ldpstats.protocols.crossed import CrossedAnswers
+from ldpstats.protocols.per_attribute import CrossedAnswers
 from ldpstats.saving.registered import Count
 
 CHANCE = 1e-9

@@ -24,13 +24,13 @@ from ldpstats.protocols.counting import (
 from ldpstats.protocols.wire import Reason
 from ldpstats.saving.codec import decoded, encoded
 from ldpstats.tables import TableSet
-from ldpstats.tables.respondents import CrossedRows, Parts
+from ldpstats.tables.respondents import CrossedRows, RespondentSet
 
 Sums: TypeAlias = Tally | CrossedRows
 """What adds up of the answers in one row of the protocol."""
 Summed: TypeAlias = Callable[[NDArray[Any], int], Sums]
 """Counts reports in one row, so many of them simulated."""
-MakeTables: TypeAlias = Callable[[Sequence[Sums], Sequence[Parts]], TableSet]
+MakeTables: TypeAlias = Callable[[Sequence[Sums], Sequence[RespondentSet]], TableSet]
 
 
 class RowCounts:

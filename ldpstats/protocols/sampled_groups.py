@@ -11,9 +11,17 @@ from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms import Mechanism
 from ldpstats.numbers.arrays import positive_epsilon
 from ldpstats.protocols.assigned import Asked, AssignedQuestions, checked_choice, for_each
-from ldpstats.protocols.groups import Group, NamedGroups, NamedViews, Views, checked_domain, groups_of, views_of
+from ldpstats.protocols.groups import (
+    Group,
+    NamedGroups,
+    NamedViews,
+    Views,
+    checked_domain,
+    equal_shares,
+    groups_of,
+    views_of,
+)
 from ldpstats.protocols.population import REFUSE
-from ldpstats.protocols.schedule import equal_shares
 
 _LARGEST_PRODUCT = 1 << 20
 

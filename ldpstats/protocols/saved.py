@@ -77,7 +77,10 @@ class SavedProtocol(Shown, Saveable, ABC):
             options["outside"] = body["outside"]
         options |= {name: decoded(value) for name, value in body["parameters"].items()}
         read = cls._made(domain, options, body)
-        read._refuse_differences(body)  # noqa: SLF001  # an object of this very class
+        writes = {**body, "parameters": read._as_named(body["parameters"])}  # noqa: SLF001  # of this very class
+        other = differences(read._body(), writes)  # noqa: SLF001
+        if other:
+            raise ValueError(f"its {one_line(other)} and the rest of it are not of one protocol")
         return read
 
     @classmethod
@@ -85,12 +88,6 @@ class SavedProtocol(Shown, Saveable, ABC):
         """Make the protocol from what its file says."""
         del body
         return cls(domain, **options)  # type: ignore[call-arg]  # every kind takes a domain
-
-    def _refuse_differences(self, body: dict[str, Any]) -> None:
-        """Refuse the file from which this protocol was made, if it would write another one."""
-        other = differences(self._body(), {**body, "parameters": self._as_named(body["parameters"])})
-        if other:
-            raise ValueError(f"its {one_line(other)} and the rest of it are not of one protocol")
 
     def _as_named(self, parameters: dict[str, Any]) -> dict[str, Any]:
         """Return a file's parameters as this protocol, which was made of them, writes them."""
@@ -124,18 +121,15 @@ class SavedProtocol(Shown, Saveable, ABC):
         return {}
 
     @property
-    def _policy(self) -> dict[str, str]:
-        return {} if self.outside == REFUSE else {"outside": self.outside}
-
-    @property
     def _substitutes(self) -> bool:
         return self.outside == RANDOM
 
     def fingerprint(self) -> str:
         """Return a short digest of everything that client and server must agree on."""
         agreed = f"{self.kind} {json.dumps(self.domain.to_dict(), ensure_ascii=False)} {self._agreed()}"
-        if self._policy:
-            agreed = f"{agreed} {self._policy}"
+        if self.outside != REFUSE:
+            policy = {"outside": self.outside}
+            agreed = f"{agreed} {policy}"
         # the letter keeps a file reader from taking digits for a number
         return f"p{hashlib.sha256(agreed.encode()).hexdigest()[:12]}"
 

@@ -43,7 +43,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """Parts that are shown on request."""
+    """RespondentSet that are shown on request."""
 
     title: str
     parts: tuple[Part, ...]

@@ -102,7 +102,7 @@ class _Encoder:
 
     def _structured(self, value: Any) -> tuple[str, Any, Hashable]:
         """Return what an object is, its parts as JSON values, and the keys of these."""
-        cls = type(value)
+        cls: type = type(value)
         if cls in self._fields_of or is_registered(cls):
             known = self._fields_of.setdefault(cls, kept_fields(cls))
             fields: dict[str, Any] = {}

@@ -90,14 +90,13 @@ _HOMES = {
     "tables.crosstab": ["Crosstab"],
     "tables.pooled": ["JointReports"],
     "tables.provenance": ["Collected", "Consistent", "Figures", "LimitsOfReports", "Origin", "Reconstructed", "Summed"],
-    "tables.respondents": ["CrossedRows", "Parts"],
+    "tables.respondents": ["CrossedRows", "RespondentSet"],
     "tables.table": ["Table"],
     "tables.table_set": ["TableSet"],
     "views.certificate": ["ViewsCertificate"],
 }
 _MODULES = {name: f"ldpstats.{module}" for module, names in _HOMES.items() for name in names}
 _FROM_OUTSIDE: dict[str, type] = {}
-_KEPT: dict[type, tuple[KeptField, ...]] = {}
 
 C = TypeVar("C", bound=type)
 
@@ -180,18 +179,17 @@ class KeptField(NamedTuple):
     is_array: bool
 
 
+@cache
 def kept_fields(cls: type) -> tuple[KeptField, ...]:
     """Return the constructor's arguments; fields behind an underscore are caches, and left out."""
-    if cls not in _KEPT:
-        plain = is_dataclass(cls)
-        hints = get_type_hints(cls if plain else vars(cls)["__init__"], localns=_Registered(), include_extras=True)
-        given = [one.name for one in fields(cls) if one.init] if plain else [*signature(cls).parameters]
-        _KEPT[cls] = tuple(
-            KeptField(name, check_of(hints[name]), get_origin(unaliased(hints[name])) is np.ndarray)
-            for name in given
-            if not name.startswith("_")
-        )
-    return _KEPT[cls]
+    plain = is_dataclass(cls)
+    hints = get_type_hints(cls if plain else vars(cls)["__init__"], localns=_Registered(), include_extras=True)
+    given = [one.name for one in fields(cls) if one.init] if plain else [*signature(cls).parameters]
+    return tuple(
+        KeptField(name, check_of(hints[name]), get_origin(unaliased(hints[name])) is np.ndarray)
+        for name in given
+        if not name.startswith("_")
+    )
 
 
 class _Graph(Protocol):

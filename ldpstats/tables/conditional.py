@@ -171,7 +171,10 @@ class Conditional(TableResult):
         """
         level = float(significance(alpha))
         if level not in self._limits:
-            self._limits[level] = self._with_estimates(self._found_limits(level)).reshape(*self.shape, 2)
+            found, shown = self._found_limits(level), self._rows(self.estimate)
+            # widened to hold the estimate, which may be that of another method, or improper
+            wide = np.stack([np.fmin(found[..., 0], shown), np.fmax(found[..., 1], shown)], axis=-1)
+            self._limits[level] = wide.reshape(*self.shape, 2)
         return self._limits[level].copy()
 
     def _found_limits(self, alpha: float) -> FloatArray:
@@ -180,11 +183,6 @@ class Conditional(TableResult):
             return np.tile([0.0, 1.0], (*rows.shape, 1))
         score = self._score_tests
         return self._quotients.limits_of_parts(alpha) if score is None else _inverted(score, rows.shape, alpha)
-
-    def _with_estimates(self, limits: FloatArray) -> FloatArray:
-        """Widen intervals to hold the estimate, which may be that of another method, or improper."""
-        shown = self._rows(self.estimate)
-        return np.stack([np.fmin(limits[..., 0], shown), np.fmax(limits[..., 1], shown)], axis=-1)
 
     @property
     def kind_of_intervals(self) -> str:

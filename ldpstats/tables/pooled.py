@@ -16,7 +16,7 @@ from ldpstats.estimation.blocks import Block
 from ldpstats.numbers.arrays import FloatArray, IntArray, integers_below
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.tables.provenance import Figures, Summed
-from ldpstats.tables.respondents import LARGEST_CROSSED, CrossedRows, Parts
+from ldpstats.tables.respondents import LARGEST_CROSSED, CrossedRows, RespondentSet
 from ldpstats.tables.shared import (
     REPORTS,
     Contribution,
@@ -75,7 +75,7 @@ class JointReports:
 def pooled_table(tables: Sequence[Table], target: Domain, privacy: PrivacyStatement) -> Table:
     """Return the table of all that reports tell about a target; refused where they leave cells open."""
     about = _about(tables, target)
-    blocks, parts = pooled_blocks(about, target), Parts.either(table.parts for table in about)
+    blocks, parts = pooled_blocks(about, target), RespondentSet.either(table.parts for table in about)
     groups = tuple(table.attributes for table in about)
     try:
         if blocks is not None:
@@ -235,7 +235,7 @@ def _counted_together(tables: Sequence[Table], target: Domain) -> list[CrossedRo
         names = _asked(rows, target)
         same = rows.domain.project(names) == target.project(names)
         affordable = same and rows.n and rows.outputs_to(names) <= LARGEST_CROSSED
-        if affordable and not any(rows.parts.overlap(one.parts) for one in kept):
+        if affordable and not any(rows.parts.common(one.parts) for one in kept):
             kept.append(rows)
     return kept
 
@@ -248,7 +248,7 @@ def _among(block: Block, table: Table, together: Sequence[CrossedRows]) -> bool:
 def _may_be_among(block: Block, table: Table, together: Sequence[CrossedRows]) -> bool:
     """Say whether a block may count respondents whose rows are counted together, as one of merged answers may."""
     known = [rows.parts for rows in table.rows if rows.are_behind(block)] or [table.parts]
-    return any(rows.parts.overlap(parts) for rows in together for parts in known)
+    return any(rows.parts.common(parts) for rows in together for parts in known)
 
 
 def _within(rows: CrossedRows, together: Sequence[CrossedRows]) -> bool:

@@ -21,7 +21,6 @@ from ldpstats.errors import LdpstatsError, ReportError, shortened
 from ldpstats.estimation.blocks import Block
 from ldpstats.noise import ChannelNoise, DenseChannel, Tally
 from ldpstats.numbers.arrays import BoolArray, IntArray, at_least
-from ldpstats.saving.codec import decoded, encoded
 
 _DIGITS = 32
 LARGEST_PLACE = 1 << 62
@@ -29,7 +28,7 @@ LARGEST_PLACE = 1 << 62
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
+class RespondentSet:
     """Respondents of collections, as intervals of their places among those who were asked the same.
 
     Intervals are sorted and disjoint rows of five: the two words of a collection's identity, the number of the unit
@@ -52,39 +51,33 @@ class Parts:
             raise LdpstatsError("parts with intervals out of order, or with some respondents twice", "each once")
 
     @classmethod
-    def none(cls) -> Parts:
+    def none(cls) -> RespondentSet:
         """Return nobody."""
         return cls(np.empty((0, 5), dtype=np.uint64))
 
     @classmethod
-    def whole(cls, identity: str, unit: int, n: int) -> Parts:
+    def whole(cls, identity: str, unit: int, n: int) -> RespondentSet:
         """Return all n respondents of a collection who were asked one unit."""
-        return cls.none() if n == 0 else cls._read([[identity, unit, 0, n]])
+        return cls.none() if n == 0 else cls(np.array([[*_words([identity])[0], unit, 0, n]], dtype=np.uint64))
 
     @classmethod
-    def numbered(cls, identities: pd.Series[str], unit: int, numbers: IntArray) -> Parts:
-        """Return the respondents with these numbers in these collections, in any order."""
-        codes, names = pd.factorize(identities)
-        return cls._of_places(list(names), codes, unit, numbers)
-
-    @classmethod
-    def numbered_in(cls, identity: str, unit: int, numbers: IntArray) -> Parts:
-        """Return the respondents with these numbers in one collection, in any order."""
-        return cls._of_places([identity], np.zeros(len(numbers), dtype=np.int64), unit, numbers)
-
-    @classmethod
-    def _of_places(cls, names: Sequence[str], codes: IntArray, unit: int, numbers: IntArray) -> Parts:
+    def numbered(cls, identities: pd.Series[str] | str, unit: int, numbers: IntArray) -> RespondentSet:
+        """Return the respondents with these numbers in these collections, or in one, in any order."""
+        names: Iterable[Any] = [identities]
+        codes = np.zeros(len(numbers), dtype=np.int64)
+        if not isinstance(identities, str):
+            codes, names = pd.factorize(identities)
         order = np.lexsort((numbers, codes))
         collections, places = codes[order], numbers[order]
         begins = np.ones(len(order), dtype=bool)
         begins[1:] = (np.diff(collections) != 0) | (np.diff(places) != 1)
         ends = np.roll(begins, -1)
-        words = _words(names)[collections[begins]]
+        words = _words(list(names))[collections[begins]]
         rows = (words[:, 0], words[:, 1], np.full(len(words), unit), places[begins], places[ends] + 1)
         return cls(_sorted(np.column_stack([column.astype(np.uint64) for column in rows])))
 
     @classmethod
-    def together(cls, parts: Iterable[Parts]) -> Parts:
+    def together(cls, parts: Iterable[RespondentSet]) -> RespondentSet:
         """Return the respondents of all parts; refuse parts that share some."""
         rows = _sorted(np.concatenate([cls.none().intervals, *(one.intervals for one in parts)]))
         same = _same_collection(rows)
@@ -104,12 +97,12 @@ class Parts:
         return cls(np.column_stack([rows[begins, :4], rows[ends, 4]]))
 
     @classmethod
-    def either(cls, parts: Iterable[Parts]) -> Parts:
+    def either(cls, parts: Iterable[RespondentSet]) -> RespondentSet:
         """Return the respondents of any of the parts, which may share some.
 
-        >>> first, second = (Parts.from_list([["0123456789abcdef" * 2, 3, *ends]]) for ends in ((0, 500), (400, 700)))
-        >>> Parts.either([first, second]).to_list()
-        [['0123456789abcdef0123456789abcdef', 3, 0, 700]]
+        >>> first, second = (RespondentSet.numbered("0" * 32, 3, np.arange(*ends)) for ends in ((0, 500), (400, 700)))
+        >>> RespondentSet.either([first, second]).n, first.common(second), RespondentSet.different([first, second])
+        (700, 100, 700)
         """
         rows = _sorted(np.concatenate([cls.none().intervals, *(one.intervals for one in parts)]))
         joined: list[NDArray[np.uint64]] = []
@@ -120,21 +113,12 @@ class Parts:
                 joined.append(row.copy())
         return cls(np.array(joined, dtype=np.uint64).reshape(len(joined), 5))
 
-    def overlap(self, other: Parts) -> bool:
-        """Say whether some respondent is in both."""
-        return self.common(other) > 0
-
-    def common(self, other: Parts) -> int:
-        """Return how many respondents are in both.
-
-        >>> first, second = (Parts.from_list([["0123456789abcdef" * 2, 3, *ends]]) for ends in ((0, 500), (400, 700)))
-        >>> first.common(second), Parts.different([first, second])
-        (100, 700)
-        """
+    def common(self, other: RespondentSet) -> int:
+        """Return how many respondents are in both."""
         return self.n if self == other else _covered([self, other], 2)
 
     @classmethod
-    def different(cls, parts: Iterable[Parts]) -> int:
+    def different(cls, parts: Iterable[RespondentSet]) -> int:
         """Return how many different respondents there are in all these parts."""
         return _covered(list(parts), 1)
 
@@ -155,34 +139,13 @@ class Parts:
         return list(map(tuple, self.intervals[begins, :3].tolist()))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Parts) and np.array_equal(self.intervals, other.intervals)
+        return isinstance(other, RespondentSet) and np.array_equal(self.intervals, other.intervals)
 
     def __hash__(self) -> int:
         return hash(self.intervals.tobytes())
 
     def __repr__(self) -> str:
-        return f"<Parts: {self.n:,} respondents of {len(self.collections):,} collections>"
-
-    def to_list(self) -> list[list[Any]]:
-        """Return a list for every interval: identity, unit, first place, place behind the last."""
-        return [[_identity(row[:2]), *encoded(tuple(row[2:]))] for row in self.intervals]
-
-    @classmethod
-    def from_list(cls, plain: Sequence[Sequence[Any]]) -> Parts:
-        """Read what `to_list` wrote."""
-        return cls.together([cls._read(plain)])
-
-    @classmethod
-    def _read(cls, plain: Sequence[Sequence[Any]]) -> Parts:
-        rows = [(row[0], *decoded(list(row[1:]))) for row in plain]
-        for row in rows:
-            places = list(row[1:])
-            whole = all(type(one) is int and 0 <= one <= LARGEST_PLACE for one in places)
-            if not whole or len(places) != 3 or not places[1] < places[2]:
-                raise LdpstatsError(f"the part {shortened(row)}", "an identity, a unit, and an interval of places")
-        words = _words([row[0] for row in rows])
-        rest = np.array([row[1:] for row in rows], dtype=np.uint64).reshape(len(rows), 3)
-        return cls(_sorted(np.column_stack([words, rest])))
+        return f"<RespondentSet: {self.n:,} respondents of {len(self.collections):,} collections>"
 
 
 def new_identity(source: np.random.Generator | None, counted: Iterable[NDArray[Any]]) -> str:
@@ -230,9 +193,9 @@ def _same_collection(rows: NDArray[np.uint64]) -> BoolArray:
     return same
 
 
-def _covered(parts: Sequence[Parts], times: int) -> int:
+def _covered(parts: Sequence[RespondentSet], times: int) -> int:
     """Return how many respondents are in so many of the parts, or in more."""
-    rows = _sorted(np.concatenate([Parts.none().intervals, *(one.intervals for one in parts)]))
+    rows = _sorted(np.concatenate([RespondentSet.none().intervals, *(one.intervals for one in parts)]))
     unit = np.append(0, np.cumsum(~_same_collection(rows)))[: len(rows)]
     units, places = np.tile(unit, 2), np.concatenate([rows[:, 3], rows[:, 4]])
     change = np.repeat([1, -1], len(rows))
@@ -257,7 +220,7 @@ class CrossedRows:
     noises: tuple[ChannelNoise, ...]
     answers: IntArray
     copies: IntArray
-    parts: Parts
+    parts: RespondentSet
     simulated: int = 0
 
     def __post_init__(self) -> None:
@@ -280,7 +243,7 @@ class CrossedRows:
         noises: Sequence[ChannelNoise],
         answers: NDArray[Any],
         copies: NDArray[Any],
-        parts: Parts,
+        parts: RespondentSet,
         simulated: int = 0,
     ) -> CrossedRows:
         """Count rows that may come several times."""
@@ -352,7 +315,7 @@ class CrossedRows:
             self.noises,
             np.concatenate([self.answers, other.answers]),
             np.concatenate([self.copies, other.copies]),
-            Parts.together([self.parts, other.parts]),
+            RespondentSet.together([self.parts, other.parts]),
             self.simulated + other.simulated,
         )
 

@@ -30,7 +30,7 @@ from ldpstats.estimation.unbiased_estimates import unbiased_weights
 from ldpstats.noise.channels import multinomial_covariance
 from ldpstats.numbers.arrays import FloatArray, IntArray
 from ldpstats.tables.provenance import Consistent, Reconstructed
-from ldpstats.tables.respondents import CrossedRows, Parts
+from ldpstats.tables.respondents import CrossedRows, RespondentSet
 from ldpstats.tables.table import Table
 
 SAMPLING = (
@@ -79,7 +79,7 @@ def overlapping(tables: Sequence[Table]) -> dict[tuple[int, int], int]:
         for unit in table.parts.asked:
             asked[unit].append(place)
     pairs = sorted({pair for places in asked.values() for pair in combinations(places, 2)})
-    numbers: dict[Parts, int] = {}
+    numbers: dict[RespondentSet, int] = {}
     number = [numbers.setdefault(table.parts, len(numbers)) for table in tables]
     known: dict[tuple[int, int], int] = {}
     found = {}
@@ -119,7 +119,7 @@ def reports_once(tables: Sequence[Table]) -> tuple[int, int]:
     n = simulated = 0
     for component in nx.connected_components(graph):
         members = [tables[one] for one in component]
-        own = members[0].n if len(members) == 1 else Parts.different(one.parts for one in members)
+        own = members[0].n if len(members) == 1 else RespondentSet.different(one.parts for one in members)
         n, simulated = n + own, simulated + _simulated(members, own)
     return n, simulated
 

@@ -43,7 +43,7 @@ from ldpstats.tables.provenance import (
     Reconstructed,
     assuming_briefly,
 )
-from ldpstats.tables.respondents import CrossedRows, Parts, new_identity
+from ldpstats.tables.respondents import CrossedRows, RespondentSet, new_identity
 
 if TYPE_CHECKING:
     from ldpstats.tables.conditional import Conditional
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 # A check against wrong statements, not an accounting: noise models hold doubles, which lose rare lies at high levels.
 _RESOLVED = 12.0
 _ROUNDING = 1e-6
-_OWN = Parts.none()
+_OWN = RespondentSet.none()
 TableKind: TypeAlias = Literal["intervals", "mosaic", "residuals"]
 """Pictures of a table."""
 
@@ -73,7 +73,7 @@ class Table(Result):
     privacy : PrivacyStatement
     method : str
         How the blocks are estimated together; see `estimated_by`. With `figures`, how these were made.
-    parts : Parts
+    parts : RespondentSet
         Which respondents are behind it, so that none of them is counted twice. By default they are those of a
         collection of their own.
     provenance : Provenance
@@ -104,7 +104,7 @@ class Table(Result):
     blocks: tuple[Block, ...]
     privacy: PrivacyStatement
     method: str = "unbiased"
-    parts: Parts = _OWN
+    parts: RespondentSet = _OWN
     provenance: Provenance = COLLECTED
     figures: Figures | None = None
     sources: tuple[Table, ...] = ()
@@ -112,7 +112,7 @@ class Table(Result):
 
     def __post_init__(self) -> None:
         if self.parts is _OWN and self.blocks and not self.figures:
-            own = Parts.whole(new_identity(None, ()), 0, sum(block.n for block in self.blocks))
+            own = RespondentSet.whole(new_identity(None, ()), 0, sum(block.n for block in self.blocks))
             object.__setattr__(self, "parts", own)
         if self.method not in list(TABLE_METHODS) and not self.figures:
             raise LdpstatsError(f"method = {self.method!r}", one_line(list(TABLE_METHODS)))
@@ -623,7 +623,12 @@ class Table(Result):
         except NotIdentifiedError as error:
             return Summary(self._title, (), (*self.privacy.sentences(self.n), *str(error).splitlines()))
         columns, cells = [self.cells.estimate], self.domain.size()
-        if self.channel_fit().plausible and not self.provenance.refused:
+        if not self.channel_fit().plausible:
+            intervals = "none, as the reports do not fit their channel."
+        elif self.provenance.refused:
+            intervals = f"none: {self.provenance.refused}."
+        else:
+            intervals = self.cells.intervals_in_words(alpha)
             columns += [self.cells.std_err, *self.conf_int(alpha).reshape(cells, 2).T]
         figures = [f"{one:.4f}" for one in np.stack(columns, axis=-1).ravel().tolist()]
         labels = product(*([str(one) for one in values] for values in self.domain.categories.values()))
@@ -634,7 +639,7 @@ class Table(Result):
         headers = [*self.attributes, "proportion", "std err", f"{level} from", "to"]
         sentences = [
             *self.privacy.sentences(self.n),
-            f"Intervals: {self._intervals_in_words(alpha)}",
+            f"Intervals: {intervals}",
             *([f"Assumes: {self.assumption}."] if self.assumption else []),
             *([self.provenance.words] if self.provenance.words else []),
             *([] if self.figures else [TABLE_METHODS[self.method].words]),
@@ -647,13 +652,6 @@ class Table(Result):
     def _title(self) -> str:
         kind = simulation(self.simulated, self.n)
         return f"{self.provenance.title} of {' and '.join(self.attributes)}{kind}{assuming_briefly(self.assumption)}"
-
-    def _intervals_in_words(self, alpha: float) -> str:
-        if not self.channel_fit().plausible:
-            return "none, as the reports do not fit their channel."
-        if self.provenance.refused:
-            return f"none: {self.provenance.refused}."
-        return self.cells.intervals_in_words(alpha)
 
     def to_dict(self, alpha: float = 0.05) -> dict[str, Any]:
         """Return the table as plain values.

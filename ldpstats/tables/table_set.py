@@ -25,7 +25,7 @@ from ldpstats.saving.files import opened, sealed, write
 from ldpstats.saving.registered import fits
 from ldpstats.tables.pooled import pooled_table
 from ldpstats.tables.provenance import Origin, ReportCheck, merged
-from ldpstats.tables.respondents import CrossedRows, Parts, merged_rows
+from ldpstats.tables.respondents import CrossedRows, RespondentSet, merged_rows
 from ldpstats.tables.shared import reports_once, sharing_in_words
 from ldpstats.tables.table import Table, fit_of, refuse_less
 
@@ -231,7 +231,7 @@ class TableSet(Result):
     @property
     def collections(self) -> tuple[str, ...]:
         """The identities of the collections that the reports are from."""
-        return Parts.either(table.parts for table in self).collections
+        return RespondentSet.either(table.parts for table in self).collections
 
     def __add__(self, other: TableSet) -> TableSet:
         if not isinstance(other, TableSet):
@@ -375,12 +375,12 @@ def _refuse_same_reports(ours: TableSet, theirs: TableSet) -> None:
             pair = (one[0], other[0])
             if pair not in checked and any(own != wider and own & wider for own, wider in product(one[1], other[1])):
                 checked.add(pair)
-                Parts.together(pair)
+                RespondentSet.together(pair)
 
 
-def _by_unit(tables: TableSet) -> dict[tuple[int, ...], dict[Parts, list[frozenset[str]]]]:
+def _by_unit(tables: TableSet) -> dict[tuple[int, ...], dict[RespondentSet, list[frozenset[str]]]]:
     """Return for every unit of a collection who was asked it, and about which attributes."""
-    found: dict[tuple[int, ...], dict[Parts, list[frozenset[str]]]] = {}
+    found: dict[tuple[int, ...], dict[RespondentSet, list[frozenset[str]]]] = {}
     for table in tables:
         for unit in table.parts.asked:
             found.setdefault(unit, {}).setdefault(table.parts, []).append(frozenset(table.attributes))
@@ -433,7 +433,7 @@ def _merged_tables(one: Table | None, other: Table | None, rows: _MergedRows) ->
         one,
         blocks=blocks,
         privacy=one.privacy.joined(other.privacy),
-        parts=Parts.together([one.parts, other.parts]),
+        parts=RespondentSet.together([one.parts, other.parts]),
         provenance=merged(one.provenance, other.provenance, one.attributes),
         sources=(*(one.sources or (one,)), *(other.sources or (other,))) if one.sources or other.sources else (),
         rows=rows.of(one, other),

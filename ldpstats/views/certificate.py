@@ -185,11 +185,13 @@ def certify_views(
         asked = [*combinations(names, 2 if wanted == "pairs" else size)]
     else:
         asked = [tuple(sorted(group, key=places.__getitem__)) for group in named]
+    things: Iterable[Group]
     if wanted == "pairs":
-        times = Counter(pair for group in chain(*in_order) for pair in combinations(group, 2))
+        things = (pair for group in chain(*in_order) for pair in combinations(group, 2))
     else:
         whole = zip(chain(*held), chain(*in_order), strict=True)
-        times = Counter(known for group, known in whole if len(known) == len(group))
+        things = (known for group, known in whole if len(known) == len(group))
+    times = Counter(things)
     covered = {thing: times[thing] for thing in asked if thing in times}
     missing = tuple(thing for thing in asked if thing not in times)
     twice = [

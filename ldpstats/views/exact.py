@@ -111,8 +111,12 @@ def _coloured(groups: Sequence[Group]) -> list[View]:
     conflicts.add_nodes_from(range(len(groups)))
     for sharing in holders.values():
         conflicts.add_edges_from(combinations(sharing, 2))
-    ways = ("DSATUR", "smallest_last", "largest_first", "connected_sequential_bfs")
-    colourings = [greedy_color(conflicts, way) for way in ways]
+    colourings = [
+        greedy_color(conflicts, "DSATUR"),
+        greedy_color(conflicts, "smallest_last"),
+        greedy_color(conflicts, "largest_first"),
+        greedy_color(conflicts, "connected_sequential_bfs"),
+    ]
     best = min(colourings, key=lambda colours: max(colours.values()))
     made: dict[int, View] = defaultdict(list)
     for place, group in enumerate(groups):

@@ -320,21 +320,6 @@ def test_wrong_json_is_refused(text: str, parts: tuple[str, ...]) -> None:
 # Errors and their words
 
 
-@pytest.mark.parametrize("kind", [LdpstatsError, DomainError])
-def test_errors_survive_the_way_back_from_a_worker(kind: type[LdpstatsError]) -> None:
-    error = pickle.loads(pickle.dumps(kind("a value", "another", "Change it.")))  # noqa: S301  # pickled in this very line
-    assert (type(error), error.came, error.allowed, error.advice) == (kind, "a value", "another", "Change it.")
-    assert str(error) == "a value. Allowed: another. Change it."
-    assert isinstance(error, ValueError)
-
-
-def test_long_collections_are_cut_in_messages() -> None:
-    assert one_line(range(3)) == "range(0, 3)"
-    assert one_line(["x", 1]) == "'x', 1"
-    assert one_line(list(range(100)), limit=2) == "0, 1, ... (100 in all)"
-    assert one_line([]) == "nothing"
-
-
 AGES = pd.Series([18, 25, 40, 67, 30, 52])
 OPEN = pd.cut(AGES, [9, 30, 60])  # one answer is outside
 

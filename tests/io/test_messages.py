@@ -12,7 +12,6 @@ from support.report_files import PROTOCOLS, messages, people, write_lines
 
 import ldpstats as ldp
 from ldpstats.client import Respondent
-from ldpstats.io import messages as messages_of_clients
 from ldpstats.io.headers import DamagedFileError
 
 NUMBERS = PROTOCOLS["numbers"]
@@ -21,7 +20,7 @@ ASSIGNED = [kind for kind in PROTOCOLS if not PROTOCOLS[kind].adaptive]
 
 @pytest.mark.parametrize("kind", ASSIGNED)
 def test_a_file_of_messages_counts_what_was_sent(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(messages_of_clients, "_AT_ONCE", 11)
+    monkeypatch.setattr("ldpstats.io.messages._AT_ONCE", 11)
     protocol = PROTOCOLS[kind]
     path = write_lines(tmp_path / "answers.jsonl", messages(protocol))
     expected = protocol.collect(people(60, 7), rng=7)

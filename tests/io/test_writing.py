@@ -18,7 +18,7 @@ import pytest
 from support.report_files import DOMAIN, PROTOCOLS, SUFFIXES, messages, people
 
 import ldpstats as ldp
-from ldpstats.io import parquet_files, writing
+from ldpstats.io import parquet_files
 
 NUMBERS = PROTOCOLS["numbers"]
 
@@ -174,7 +174,7 @@ def test_what_cannot_go_together_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.parametrize("kind", [kind for kind in PROTOCOLS if not PROTOCOLS[kind].adaptive])
 def test_messages_become_a_report_file(tmp_path: Path, kind: str, suffix: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writing, "_AT_ONCE", 7)
+    monkeypatch.setattr("ldpstats.io.messages._AT_ONCE", 7)
     protocol, path = PROTOCOLS[kind], tmp_path / f"r.{suffix}"
     found = messages(protocol)
     ldp.write_messages(path, protocol, (json.dumps(one) for one in found))

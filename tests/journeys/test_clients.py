@@ -35,6 +35,7 @@ from ldpstats.mechanisms import FakeResponse, joint_ratio
 from ldpstats.numbers.grid import GRID
 from ldpstats.privacy import strict_epsilon, worst_ratio
 from ldpstats.protocols import (
+    PROTOCOLS as REGISTERED,
     RRBA,
     AssignedQuestions,
     HadamardCoefficients,
@@ -439,6 +440,11 @@ PROTOCOLS = {
     "whole view": WholeView,
     "parities": HadamardCoefficients,
 }
+
+
+def test_every_registered_protocol_is_among_them_asks_by_queries_or_is_a_curators() -> None:
+    asked = {make(PROMISED[2, 2], epsilon=1.0).kind for make in PROTOCOLS.values()}
+    assert asked | {"rrba", "central laplace", "central gaussian"} == set(REGISTERED)
 
 
 @pytest.mark.parametrize("name", PROTOCOLS)

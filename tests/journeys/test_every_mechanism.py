@@ -66,19 +66,6 @@ def test_no_two_mechanisms_share_a_name() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_the_most_likely_frequencies_are_proper_and_beat_the_projection_on_likelihood(kind: type[Mechanism]) -> None:
-    made = kind(k=6, epsilon=1.0)
-    values = np.repeat(np.arange(6), [200, 100, 50, 30, 15, 5])
-    reports = made.privatize(values, rng=5)
-    best, projected = (made.estimate(reports, method).estimate for method in ("mle", "simplex"))
-    assert best.min() >= 0
-    assert best.sum() == pytest.approx(1)
-    logarithms = made.noise.log_likelihoods(made.contributions(reports.data))
-    chances = np.exp(logarithms - logarithms.max(axis=1, keepdims=True))
-    assert np.log(chances @ best).sum() >= np.log(chances @ projected).sum() - 1e-6
-
-
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_its_figures_are_sensible(kind: type[Mechanism]) -> None:
     for k, epsilon in ((2, 0.5), (9, 1.0), (100, 3.0)):
         made = kind(k=k, epsilon=epsilon)

@@ -36,12 +36,7 @@ def test_every_text_of_the_repository_has_a_page_of_its_own() -> None:
     [
         ("[a](SECURITY.md)", "ARCHITECTURE.md", DESIGN, "[a](security.md)"),
         ("[a](ARCHITECTURE.md#how-to-add-a-mechanism)", "README.md", "x.md", f"[a]({RECIPES}#how-to-add-a-mechanism)"),
-        (
-            "[a](../SECURITY.md#x)",
-            "docs/scale.md",
-            "how-to/scale.md",
-            "[a](../explanation/security.md#x)",
-        ),
+        ("[a](../SECURITY.md#x)", "docs/scale.md", "how-to/scale.md", "[a](../explanation/security.md#x)"),
         ("[a](tests)", "README.md", "x.md", "a"),
         ("[a](https://a.org/LICENSE)", "README.md", "x.md", "[a](https://a.org/LICENSE)"),
         ("[a](nowhere.md)", "README.md", "x.md", "[a](nowhere.md)"),

@@ -7,8 +7,7 @@ from execute_vignettes import numbers_from_nowhere, shown_wrong
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 CODE = new_code_cell(
-    "trials = 2_000\nepsilon = 1.5",
-    outputs=[new_output("stream", name="stdout", text="V = 0.1834, n = 6,366, 81 %")],
+    "trials = 2_000\nepsilon = 1.5", outputs=[new_output("stream", name="stdout", text="V = 0.1834, n = 6,366, 81 %")]
 )
 
 

@@ -27,9 +27,7 @@ CONSTANTS = {"GRID", "METHODS", "TABLE_METHODS", "RECONSTRUCTION_METHODS", "NETW
 def section(documented: Any, title: str) -> str | None:
     """Return what a docstring says under a heading; None where it has none."""
     found = re.search(
-        rf"^{title}\n-+\n(.*?)(?=^\w[\w ]*\n-+\n|\Z)",
-        inspect.getdoc(documented) or "",
-        flags=re.DOTALL | re.MULTILINE,
+        rf"^{title}\n-+\n(.*?)(?=^\w[\w ]*\n-+\n|\Z)", inspect.getdoc(documented) or "", flags=re.DOTALL | re.MULTILINE
     )
     return found and found[1]
 

@@ -41,7 +41,7 @@ def test_the_program_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.Monkey
         known: dict[str, Any] = {"here": here}
         exec(asked, known)  # noqa: S102  # it is ours
         assert known["tables"].n == 600
-        assert len({identity for identity, *_ in known["tables"]["a", "b"].parts.to_list()}) == 2
+        assert len(known["tables"]["a", "b"].parts.collections) == 2
         exec(counted.partition("\n")[2], known)  # noqa: S102
         assert known["tables"].n == 600
         assert known["tests"].to_frame().equals(ldp.independence_tests(known["tables"]).to_frame())

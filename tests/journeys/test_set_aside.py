@@ -84,25 +84,17 @@ RESULTS: dict[str, Callable[[], Any]] = {
 MORE: dict[str, Callable[[], Any]] = {
     "a marginal": lambda: table().marginal("a"),
     "a pooled table": lambda: tables().pooled("a"),
-    "pooled crossed answers": lambda: crossed().pooled(["a", "b"]),
     "a collapsed table": lambda: table().collapse({"b": {"other": ["q", "r"]}}),
-    "a collapsed set": lambda: tables().collapse({"b": {"other": ["q", "r"]}}),
-    "another estimate": lambda: tables().estimated_by("mle")["a", "b"],
     "a consistent table": lambda: ldp.make_consistent(overlapping())["a", "b"],
-    "consistent tables": lambda: ldp.make_consistent(overlapping()),
     **{
         f"reconstructed by {method}": lambda method=method: ldp.reconstruct(overlapping(), ["a", "c"], method)
         for method in ("max-entropy", "l2")
     },
     "the bounds of a reconstruction": lambda: ldp.reconstruct(overlapping(), ["a", "c"]).bounds(),
-    "mutual information": lambda: ldp.mutual_information(table()),
     "fit to given frequencies": lambda: ldp.goodness_of_fit_test(table().marginal("a"), [0.5, 0.5]),
     "a Monte Carlo test": lambda: ldp.independence_test(square(), pvalue=ldp.MonteCarlo(99, rng=1)),
     "a test of a reconstruction": lambda: ldp.independence_test(ldp.reconstruct(crossed(), ["a", "b"])),
-    "a saved set": lambda: ldp.TableSet.from_json(tables().to_json()),
     "a saved test": lambda: ldp.HypothesisResult.from_json(ldp.independence_test(table()).to_json()),
-    "a saved consistent set": lambda: ldp.TableSet.from_json(ldp.make_consistent(overlapping()).to_json()),
-    "parameters of a network": lambda: learnt().parameters,
 }
 
 

@@ -50,7 +50,7 @@ def without_numbers(rows: SentRows) -> SentRows:
 
 @each_protocol
 @pytest.mark.parametrize("numbered", [True, False], ids=["numbered", "in order"])
-def test_rows_in_any_chunks_count_like_all_at_once(name: str, numbered: bool) -> None:
+def test_rows_in_any_chunks_and_counts_that_were_put_down_count_like_all_at_once(name: str, numbered: bool) -> None:
     protocol = PROTOCOLS[name]
     rows = all_rows(protocol, protocol.reports(PEOPLE, rng=5))
     rows = rows if numbered else without_numbers(rows)
@@ -60,28 +60,11 @@ def test_rows_in_any_chunks_count_like_all_at_once(name: str, numbered: bool) ->
     assert same(counted(protocol, *thirds).tables(), whole)
     elsewhere = counted(protocol, thirds[1])
     elsewhere.add(counted(protocol, thirds[2]))
-    together = counted(protocol, thirds[0])
+    together = protocol.counting()
+    together.restore(json.loads(json.dumps(counted(protocol, thirds[0]).to_dict())))
     together.add(elsewhere)
     assert together.n == len(rows)
     assert same(together.tables(), whole)
-
-
-@each_protocol
-def test_counting_that_was_put_down_goes_on(name: str) -> None:
-    protocol = PROTOCOLS[name]
-    rows = all_rows(protocol, protocol.reports(PEOPLE, rng=6))
-    for own in (rows, without_numbers(rows)):
-        first, second = own.taken(np.arange(100)), own.taken(np.arange(100, len(own)))
-        again = protocol.counting()
-        again.restore(json.loads(json.dumps(counted(protocol, first).to_dict())))
-        again.take(second)
-        assert same(again.tables(), protocol.collect(PEOPLE, rng=6))
-
-
-@each_protocol
-def test_nothing_counted_makes_empty_tables(name: str) -> None:
-    protocol = PROTOCOLS[name]
-    assert same(protocol.counting().tables(), protocol.tables(protocol.reports(PEOPLE.head(0), rng=1)))
 
 
 @each_protocol
@@ -130,13 +113,3 @@ def test_numbers_of_any_type_are_counted(kind: Any) -> None:
     largest[3] = np.iinfo(kind).max
     with pytest.raises(ldp.ReportError, match="in row 3"):
         counted(protocol, SentRows(rows.identity, plain.rows, largest, rows.numbers, rows.simulated))
-
-
-@each_protocol
-def test_rows_that_were_set_aside_are_said(name: str) -> None:
-    protocol = PROTOCOLS[name]
-    counting = counted(protocol, all_rows(protocol, protocol.reports(PEOPLE, rng=5)))
-    tables = counting.tables(set_aside=12)
-    assert {tables.privacy.set_aside, *(table.privacy.set_aside for table in tables)} == {12}
-    assert "12 rows" in str(tables.summary())
-    assert counting.tables().privacy.set_aside == 0

@@ -8,14 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ldpstats import (
-    RR,
-    Domain,
-    LdpstatsError,
-    SampledGroups,
-    Table,
-    TableSet,
-)
+from ldpstats import RR, Domain, LdpstatsError, SampledGroups, Table, TableSet
 from ldpstats.estimation.unbiased_estimates import LinearPooling
 from ldpstats.protocols.hadamard_coefficients import HadamardCoefficients
 

@@ -51,7 +51,7 @@ def _in_this_thread() -> Any:
 
 
 def collections_of(tables: ldp.TableSet) -> set[str]:
-    return {identity for table in tables for identity, *_ in table.parts.to_list()}
+    return {identity for table in tables for identity in table.parts.collections}
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -16,13 +16,7 @@ from ldpstats.conformance.enumeration import TooManyCoursesError, exact_channel
 from ldpstats.mechanisms import REGISTRY, Mechanism, mechanism
 from ldpstats.protocols import repeated_rows
 from ldpstats.protocols.counting import Layout, SentRows
-from ldpstats.protocols.repeated_rows import (
-    CHANCE,
-    RepeatedRows,
-    RepetitionSearch,
-    largest_probability,
-    telling_window,
-)
+from ldpstats.protocols.repeated_rows import CHANCE, RepeatedRows, RepetitionSearch, largest_probability, telling_window
 
 DOMAIN = ldp.Domain({"a": [0, 1, 2], "b": [0, 1], "c": [0, 1, 2, 3]})
 NAMES = ("grr", "oue", "sue", "ss", "olh", "hr")

@@ -8,6 +8,7 @@ import inspect
 import json
 import os
 import pkgutil
+import random
 import re
 import signal
 import sys
@@ -34,7 +35,7 @@ from ldpstats.networks.lopub import lopub
 from ldpstats.protocols.repeated_rows import Copy, RepeatedRows
 from ldpstats.protocols.rrba.stopping import convergence
 from ldpstats.saving import files as saving, registered
-from ldpstats.saving.files import Saveable, sealed
+from ldpstats.saving.files import Saveable, opened, sealed
 
 DOMAIN = ldp.Domain({"a": ["x", "y"], "b": ["p", "q", "r"], "c": [0, 1]})
 PEOPLE = np.array([300, 100, 50, 50, 80, 20, 100, 300, 10, 40, 60, 90])
@@ -262,39 +263,34 @@ def views() -> ldp.TableSet:
     return ldp.RRBA(DOMAIN, k=2, epsilon=4.0, block_size=200).simulate(PEOPLE, rng=1)
 
 
-@cache
-def derived(name: str) -> ldp.Table:
-    """Return a table that was not collected."""
-    return {
-        **{
-            method: lambda method=method: ldp.reconstruct(overlapping(), ["a", "c"], method, n_resamples=20)
-            for method in ("max-entropy", "em", "shrinkage", "l2", "l1", "elastic-net")
-        },
-        "reconstructed from crossed answers": lambda: ldp.reconstruct(crossed(), ["a", "b", "c"]),
-        "a margin of a reconstruction": lambda: derived("max-entropy").marginal("a"),
-        "a collapsed reconstruction": lambda: ldp.reconstruct(crossed(), ["a", "b"]).collapse(
-            {"b": {"other": ["q", "r"]}}
-        ),
-        "another order": lambda: derived("max-entropy").reordered(["c", "a"]),
-        "consistent": lambda: ldp.make_consistent(overlapping())["a", "b"],
-        "consistent blocks": lambda: ldp.make_consistent(views())["a", "b"],
-        "a margin of a consistent table": lambda: derived("consistent").marginal("b"),
-        "pooled": lambda: overlapping().pooled("b"),
-        "pooled figures": lambda: views().pooled(["a", "b"]),
-        "sums without a law": lambda: counted_sets()["a", "b"].marginal("a"),
-        "crossed": lambda: crossed()["a", "b"],
-        "a curator's": lambda: ldp.CentralLaplace(DOMAIN, k=2, epsilon=1.0).simulate(PEOPLE, rng=1)["a", "b"],
-    }[name]()
-
-
 def counted_sets() -> ldp.TableSet:
     return ldp.SampledGroups(DOMAIN, k=2, epsilon=3.0, mechanism="hr").simulate(PEOPLE, rng=1)
 
 
-DERIVED = ("max-entropy", "em", "shrinkage", "l2", "l1", "elastic-net", "reconstructed from crossed answers")
-DERIVED += ("a margin of a reconstruction", "a collapsed reconstruction", "another order", "consistent")
-DERIVED += ("consistent blocks", "a margin of a consistent table", "pooled", "pooled figures", "sums without a law")
-DERIVED += ("crossed", "a curator's")
+DERIVED: dict[str, Callable[[], ldp.Table]] = {
+    **{
+        method: lambda method=method: ldp.reconstruct(overlapping(), ["a", "c"], method, n_resamples=20)
+        for method in ("max-entropy", "em", "shrinkage", "l2", "l1", "elastic-net")
+    },
+    "reconstructed from crossed answers": lambda: ldp.reconstruct(crossed(), ["a", "b", "c"]),
+    "a margin of a reconstruction": lambda: derived("max-entropy").marginal("a"),
+    "a collapsed reconstruction": lambda: ldp.reconstruct(crossed(), ["a", "b"]).collapse({"b": {"other": ["q", "r"]}}),
+    "another order": lambda: derived("max-entropy").reordered(["c", "a"]),
+    "consistent": lambda: ldp.make_consistent(overlapping())["a", "b"],
+    "consistent blocks": lambda: ldp.make_consistent(views())["a", "b"],
+    "a margin of a consistent table": lambda: derived("consistent").marginal("b"),
+    "pooled": lambda: overlapping().pooled("b"),
+    "pooled figures": lambda: views().pooled(["a", "b"]),
+    "sums without a law": lambda: counted_sets()["a", "b"].marginal("a"),
+    "crossed": lambda: crossed()["a", "b"],
+    "a curator's": lambda: ldp.CentralLaplace(DOMAIN, k=2, epsilon=1.0).simulate(PEOPLE, rng=1)["a", "b"],
+}
+
+
+@cache
+def derived(name: str) -> ldp.Table:
+    """Return a table that was not collected."""
+    return DERIVED[name]()
 
 
 @pytest.mark.parametrize("name", DERIVED)
@@ -431,3 +427,67 @@ def test_only_abandoned_files_of_ones_own_are_removed(tmp_path: Path, monkeypatc
         NEW.save(tmp_path / "other")
     assert sorted(one.name for one in tmp_path.iterdir()) == sorted([names[1], "my.tmp", ".x.tmp", "one", "other"])
     assert (tmp_path / "one").read_bytes() == b"one"
+
+
+BODY: dict[str, Any] = {"names": ["ä", "\ud800", "b"], "levels": [0.1, 1e-300, 2**70], "deep": {"x": None, "y": [True]}}
+
+
+def test_what_is_read_is_what_was_written():
+    assert opened(sealed("thing", 3, BODY), "thing", 3, lambda body: body) == BODY
+
+
+def test_spaces_and_line_breaks_make_no_difference():
+    spread = json.dumps(json.loads(sealed("thing", 3, BODY)), indent=2)
+    assert opened(spread, "thing", 3, lambda body: body) == BODY
+
+
+def test_the_file_says_what_its_digest_is_good_for():
+    assert "against accidents, not attackers" in sealed("thing", 1, [])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (sealed("other", 1, []), "its format is 'ldpstats other'"),
+        (sealed("thing", 2, []), "its version is 2"),
+        (sealed("thing", 1, []).replace("[]", "[0]"), "changed after it was written"),
+        (sealed("thing", 1, [])[:-5], "Expecting|delimiter|Unterminated"),
+        ('{"format": "ldpstats thing", "version": 1, "body": []}', "it holds"),
+        ("[1, 2]", "without a format"),
+        ("", "Expecting value"),
+        ("[" * 100_000, "recursion"),
+        ('{"format": 1, "format": 1}', "more than once"),
+        (sealed("thing", 1, []).replace("[]", "NaN"), "not JSON compliant"),
+        ("1" * 5_000, "digits"),
+    ],
+)
+def test_any_other_text_is_refused(text: str, said: str):
+    with pytest.raises(LdpstatsError, match=said):
+        opened(text, "thing", 1, lambda body: body)
+
+
+def test_a_reader_that_stumbles_is_a_refusal():
+    for stumble in (lambda body: body["x"], lambda body: body[10], lambda body: body.x, lambda _: 10**400 * 1.0):
+        with pytest.raises(LdpstatsError, match="not a saved thing"):
+            opened(sealed("thing", 1, []), "thing", 1, stumble)
+
+
+def test_no_change_of_a_letter_is_read_as_something_else():
+    # deterministic: every position, each with another letter
+    text, letters = sealed("thing", 1, BODY), random.Random(1)  # noqa: S311  # no secret
+    for place in range(len(text)):
+        changed = text[:place] + letters.choice('x7"{} ') + text[place + 1 :]
+        try:
+            read = opened(changed, "thing", 1, lambda body: body)
+        except LdpstatsError:
+            continue
+        assert read == BODY
+
+
+@pytest.mark.parametrize("name", ["tables.json", Path("tables.json"), "", None])
+def test_the_name_of_a_file_is_not_what_it_holds(name: Any):
+    with pytest.raises(LdpstatsError, match=r"not a saved thing .*Pass what the file holds, not its name"):
+        opened(name, "thing", 1, lambda body: body)
+    with pytest.raises(LdpstatsError) as error:
+        opened(sealed("thing", 1, [])[:-1], "thing", 1, lambda body: body)
+    assert "its name" not in str(error.value)

@@ -13,7 +13,7 @@ from support.three_attributes import THREE, TRUTH, identity, margin
 import ldpstats as ldp
 from ldpstats import Domain, NotIdentifiedError, Table, TableSet
 from ldpstats.tables.pooled import pooled_measured
-from ldpstats.tables.respondents import Parts
+from ldpstats.tables.respondents import RespondentSet
 from ldpstats.tables.shared import REPORTS, SAMPLING
 
 
@@ -80,7 +80,7 @@ def test_open_tables_of_common_respondents_count_as_dependent_as_can_be() -> Non
     """A variance of a sum is at most as often the sum of the variances as there are summands."""
     pair = THREE.project(["a", "b"])
     tables = ldp.PerAttribute(THREE, epsilon=4.0).simulate(np.rint(1000 * TRUTH).astype(int), rng=1)
-    parts = [tables["a"].parts, Parts.whole(identity(9), 0, tables["b"].n)]
+    parts = [tables["a"].parts, RespondentSet.whole(identity(9), 0, tables["b"].n)]
     for second, bound, times in ((parts[0], REPORTS, 2), (parts[1], "", 1)):
         given = [
             Table(pair, (tables[name].blocks[0].widened(pair),), tables.privacy, parts=own)

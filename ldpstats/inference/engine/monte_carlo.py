@@ -216,7 +216,7 @@ def drawn_pvalues(
     most, alone = min(_TABLES_AT_ONCE, max(_CELLS_AT_ONCE // possible.shape[-1], 1)), len(requests) == 1
     at_once = _BATCHES_AT_ONCE if is_spread() and requests[0].enough is None and requests[0].seed is not None else 1
     numbers, sizes = [generator(one.rng) for one in requests], [one.sizes(most) for one in requests]
-    observed = _ranked(statistic, _stacked(list(enumerate(parts)), possible, np.zeros(len(parts))))
+    observed = statistic(*_stacked(list(enumerate(parts)), possible, np.zeros(len(parts)))).statistic
     reached = [np.zeros(0, dtype=np.bool_) for _ in requests]
     found, left = dict[int, float](), list(range(len(requests)))
     with progress(None, "Monte Carlo", requests[0].most if alone else None, "table") as bar:

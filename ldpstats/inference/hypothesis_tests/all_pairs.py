@@ -49,7 +49,7 @@ from ldpstats.presentation import progress
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.tables import Consistent, Reconstructed, Table, TableSet, checked_table_set
 from ldpstats.tables.pooled import pooled_table
-from ldpstats.tables.respondents import Parts
+from ldpstats.tables.respondents import RespondentSet
 from ldpstats.tables.shared import source_of
 from ldpstats.tables.unbiased_cells import assuming
 from ldpstats.workers import done
@@ -139,7 +139,7 @@ def independence_tests(
         alpha=alpha,
         n=tables.n,
         simulated=tables.simulated,
-        respondents=Parts.different(table.parts for table in tables),
+        respondents=RespondentSet.different(table.parts for table in tables),
         privacy=tables.privacy,
         warning=tables.warnings,
     )

@@ -20,7 +20,7 @@ from ldpstats.noise import shortest
 from ldpstats.numbers.arrays import FloatArray, unweighted
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.tables import Table
-from ldpstats.tables.respondents import Parts
+from ldpstats.tables.respondents import RespondentSet
 
 
 @unweighted
@@ -56,7 +56,7 @@ def homogeneity_test(
         raise LdpstatsError(f"a single {type(tables).__name__}", "a table for each group, such as [north, south]")
     named = tables if isinstance(tables, Mapping) else {f"group {place}": one for place, one in enumerate(tables, 1)}
     groups = _alike(named)
-    Parts.together(table.parts for table in groups)  # refuses groups that share respondents
+    RespondentSet.together(table.parts for table in groups)  # refuses groups that share respondents
     parts = [evidence_of(table) for table in groups]
     together = GroupedEvidence(tuple(parts), tuple(table.n for table in groups))
     chosen, words = chosen_method(method, together)

@@ -25,7 +25,7 @@ from ldpstats.protocols.rrba.query import Answer, GroupQuery, Query
 from ldpstats.protocols.rrba.series import Series, UnitBlock, plain_randomizers, read_randomizers
 from ldpstats.saving.files import Saveable, opened, sealed
 from ldpstats.tables import TableSet
-from ldpstats.tables.respondents import Parts
+from ldpstats.tables.respondents import RespondentSet
 
 if TYPE_CHECKING:
     from ldpstats.protocols.rrba.protocol import RRBA
@@ -160,7 +160,7 @@ class Aggregator(Owned, Saveable):
             How the tables are estimated.
         """
         parts = [
-            Parts.whole(self.identity, unit, _EVERYONE if any(block.n for block in one.blocks) else 0)
+            RespondentSet.whole(self.identity, unit, _EVERYONE if any(block.n for block in one.blocks) else 0)
             for unit, one in enumerate(self._series)
         ]
         return self.protocol.tables_of(self._series, method, parts)

@@ -25,7 +25,7 @@ from ldpstats.protocols.counting import (
 )
 from ldpstats.protocols.wire import Reason
 from ldpstats.tables import TableSet
-from ldpstats.tables.respondents import Parts
+from ldpstats.tables.respondents import RespondentSet
 
 BlocksOfRow: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64]]
 """The reports about a group, a row for each block; and how many of a block's respondents drew from a seed."""
@@ -62,7 +62,7 @@ class BlockCounts:
         self,
         rows: Sequence[SentRow],
         cells: Sequence[int],
-        make_tables: Callable[[Sequence[BlocksOfRow], Sequence[Parts]], TableSet],
+        make_tables: Callable[[Sequence[BlocksOfRow], Sequence[RespondentSet]], TableSet],
     ) -> None:
         self._rows, self._cells, self._make_tables = rows, cells, make_tables
         self._counts: list[Counter[int]] = [Counter() for _ in rows]

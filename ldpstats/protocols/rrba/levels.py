@@ -10,9 +10,8 @@ from math import prod
 from ldpstats.answers.questions import Question
 from ldpstats.numbers.grid import GRID, double_above
 from ldpstats.privacy import PrivacyStatement, strict_epsilon
-from ldpstats.protocols.groups import label
+from ldpstats.protocols.groups import RECORD, label, worst_level
 from ldpstats.protocols.rrba.series import Randomizers, Series
-from ldpstats.protocols.schedule import RECORD, worst_level
 
 
 def statement(

@@ -28,13 +28,17 @@ from ldpstats.presentation import Summary, progress
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.protocols.counting import Layout, Sending, SentReports, SentRow
 from ldpstats.protocols.groups import (
+    RECORD,
     Group,
     NamedGroups,
     NamedViews,
     Views,
+    among,
+    equal_shares,
     known_for,
     label,
     refuse_shared_labels,
+    scheduled,
     views_of,
 )
 from ldpstats.protocols.partitions import collected_by_partition, is_partitioned
@@ -48,10 +52,9 @@ from ldpstats.protocols.rrba.query import Query
 from ldpstats.protocols.rrba.rules import Rules, advised_block_size, checked_rules
 from ldpstats.protocols.rrba.series import Randomizers, Series
 from ldpstats.protocols.saved import SavedProtocol
-from ldpstats.protocols.schedule import RECORD, among, equal_shares, scheduled
 from ldpstats.protocols.summary import counted, summary_of
 from ldpstats.tables import Origin, Table, TableSet
-from ldpstats.tables.respondents import Parts, new_identity
+from ldpstats.tables.respondents import RespondentSet, new_identity
 
 _ANSWERS = ("group", "view")
 _UPDATES = ("block", "client")
@@ -443,7 +446,7 @@ class RRBA(SavedProtocol):
         cells = [question.answers for unit in self._units for question in unit]
         return BlockCounts(self.sent_rows, cells, partial(self._tables_of_blocks, method))
 
-    def _tables_of_blocks(self, method: str, rows: Sequence[BlocksOfRow], parts: Sequence[Parts]) -> TableSet:
+    def _tables_of_blocks(self, method: str, rows: Sequence[BlocksOfRow], parts: Sequence[RespondentSet]) -> TableSet:
         """Send counted blocks through their series, so that each block's fakes follow from those before it."""
         series, places = self.series(), iter(range(len(rows)))
         of_unit = [[next(places) for _ in unit] for unit in self._units]
@@ -464,7 +467,7 @@ class RRBA(SavedProtocol):
                 one.take_all(block, simulated=int(number))
         return self.tables_of(series, method, respondents_of)
 
-    def tables_of(self, series: Sequence[Series], method: str, parts: Sequence[Parts]) -> TableSet:
+    def tables_of(self, series: Sequence[Series], method: str, parts: Sequence[RespondentSet]) -> TableSet:
         """Return the tables of all groups, with what was really spent on them, and the respondents of every series.
 
         Parameters
@@ -473,7 +476,7 @@ class RRBA(SavedProtocol):
             The blocks of every unit.
         method : str
             How the tables are estimated.
-        parts : sequence of Parts
+        parts : sequence of RespondentSet
             The respondents of every series.
         """
         sent = [[block.randomizers for block in one.blocks if block.n or block is one.blocks[0]] for one in series]
@@ -588,13 +591,15 @@ def _identity(source: np.random.Generator | None, series: Sequence[Series]) -> s
     return new_identity(source, counted)
 
 
-def _whole(source: np.random.Generator | None, series: Sequence[Series]) -> list[Parts]:
+def _whole(source: np.random.Generator | None, series: Sequence[Series]) -> list[RespondentSet]:
     """Return the respondents of a finished collection, for every series."""
     identity = _identity(source, series)
-    return [Parts.whole(identity, unit, sum(block.n for block in one.blocks)) for unit, one in enumerate(series)]
+    return [
+        RespondentSet.whole(identity, unit, sum(block.n for block in one.blocks)) for unit, one in enumerate(series)
+    ]
 
 
-def _same_respondents(parts: Sequence[Parts], names: Sequence[str]) -> Parts:
+def _same_respondents(parts: Sequence[RespondentSet], names: Sequence[str]) -> RespondentSet:
     """Return the respondents of one collection, who all answered every group of their view."""
     collections = dict.fromkeys(one for own in parts for one in own.collections)
     if len(collections) > 1 or any(own != parts[0] for own in parts):

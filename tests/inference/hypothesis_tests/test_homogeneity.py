@@ -12,7 +12,7 @@ from support.classical_tables import HABITS, STUDENTS
 from support.noisy_tables import seen_without_noise
 
 import ldpstats as ldp
-from ldpstats.tables.respondents import Parts
+from ldpstats.tables.respondents import RespondentSet
 
 SHARES = ldp.Domain({"one": [1, 2, 3, 4], "other": [1, 2, 3, 4]})
 
@@ -40,5 +40,5 @@ def test_groups_that_were_asked_otherwise_are_refused() -> None:
     turned = table.reordered(["marijuana", "alcohol", "cigarettes"])
     with pytest.raises(ldp.LdpstatsError, match="the same respondents twice"):
         ldp.homogeneity_test([table, turned])
-    others = replace(turned, parts=Parts.whole("0" * 32, 0, turned.n))
+    others = replace(turned, parts=RespondentSet.whole("0" * 32, 0, turned.n))
     assert ldp.homogeneity_test([table, others]).pvalue == pytest.approx(1.0)

@@ -12,17 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from support.rrba_collections import (
-    PAIR,
-    PROTOCOLS,
-    RECORDS,
-    answered,
-    assert_refused,
-    blocks,
-    device,
-    fakes,
-    run,
-)
+from support.rrba_collections import PAIR, PROTOCOLS, RECORDS, answered, assert_refused, blocks, device, fakes, run
 
 from ldpstats import RRBA, LdpstatsError
 from ldpstats.numbers.grid import GRID
@@ -213,6 +203,10 @@ def block(state: dict[str, Any], place: int = 0) -> dict[str, Any]:
 DAMAGED: dict[str, Callable[[dict[str, Any]], object]] = {
     "edited cells that add up": lambda state: block(state).update(counts=[moved(block(state)["counts"][0])]),
     "a fake's chance": lambda state: block(state)["randomizers"][0][1].__setitem__(0, 1),
+    "a negative count": lambda state: block(state)["counts"][0].__setitem__(0, -1),
+    "a count of words": lambda state: block(state)["counts"][0].__setitem__(0, "1"),
+    "a short key": lambda state: state["keys"][0].__setitem__(1, "00"),
+    "an identity": lambda state: state.update(identity="0" * 31),
     "fakes of other reports": lambda state: block(state, 1).update(randomizers=block(state)["randomizers"]),
     "a surer truth": lambda state: block(state)["randomizers"][0].__setitem__(0, GRID),
     "the protocol's level": lambda state: state["protocol"].update(epsilon=0.5),

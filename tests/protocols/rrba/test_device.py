@@ -256,6 +256,8 @@ def test_what_is_no_saved_client_is_refused(text: str) -> None:
 EDITED: dict[str, Callable[[dict[str, Any]], object]] = {
     "less spent": lambda body: body.update(spent=0.5),
     "a lower limit": lambda body: body.update(limit=1.0),
+    "a spent word": lambda body: body.update(spent="1.0"),
+    "an answer with a debt": lambda body: body["answers"][0].update(epsilon=-1.0),
     "an answer less": lambda body: body["answers"].pop(),
     "an answer twice": lambda body: body["answers"].append(body["answers"][0]),
     "another record": lambda body: body["record"].update(sex="Q"),

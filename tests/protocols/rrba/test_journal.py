@@ -15,14 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.interruptions import FORKS, interrupted
-from support.rrba_collections import (
-    PAIR,
-    PROTOCOL,
-    PROTOCOLS,
-    answered,
-    assert_refused,
-    run,
-)
+from support.rrba_collections import PAIR, PROTOCOL, PROTOCOLS, answered, assert_refused, run
 
 from ldpstats import RRBA, LdpstatsError
 from ldpstats.errors import ReportError
@@ -209,6 +202,13 @@ CHANGED: dict[str, Callable[[list[Any]], object]] = {
     "no block line": gone("block"),
     "fakes of another block": lambda entries: changed("block", 1, 2, entries[position(entries, "block")][2])(entries),
     "a sure truth": lambda entries: entries[position(entries, "block")][2][0].__setitem__(0, 2**64),
+    "the unit -1": changed("block", 0, 1, -1),
+    "the unit True": changed("block", 0, 1, False),
+    "a cell below": changed("answer", 0, 3, [-1]),
+    "a word for a number": changed("answer", 0, 1, "0"),
+    "a word for numbers": changed("reserve", 0, 1, "1024"),
+    "no identity": changed("begin", 0, 2, "0"),
+    "a short key": changed("begin", 0, 3, "00"),
     "an answer less": gone("answer"),
     "the last answer of a block less": gone("answer", 2),
     "another cell in a closed block": changed("answer", 0, 3, [3]),

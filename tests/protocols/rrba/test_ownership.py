@@ -8,14 +8,12 @@ import pickle
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
-from dataclasses import replace
 from math import inf
 from pathlib import Path
 
 import pytest
 from support.interruptions import FORKS
-from support.rrba_collections import PAIR, PROTOCOL, answered, run
+from support.rrba_collections import PAIR, PROTOCOL, answered
 
 from ldpstats import LdpstatsError
 from ldpstats.errors import ReportError
@@ -64,23 +62,6 @@ def test_a_forked_process_gives_out_nothing_and_acknowledges_nothing(aggregator:
     assert path.read_bytes() == before
     aggregator.take(answer)
     assert aggregator.n == counted + 1
-
-
-@FORKS
-def test_a_child_that_inherits_a_held_lock_does_not_wait_for_it(aggregator: Aggregator) -> None:
-    with aggregator._lock:
-        held = threading.Event()
-        thread = threading.Thread(target=lambda: held.set() or aggregator.query())  # type: ignore[func-returns-value]  # None, so what follows
-        thread.start()
-        held.wait()
-        child = os.fork()
-        if child == 0:
-            with suppress(LdpstatsError):
-                aggregator.query()
-            aggregator.close()
-            os._exit(0)
-    thread.join()
-    assert os.waitpid(child, 0)[1] == 0
 
 
 @FORKS
@@ -173,20 +154,6 @@ def test_one_client_in_many_threads_draws_one_answer() -> None:
         thread.join()
     assert len(set(drawn)) == 1
     assert client.spent == query.strict_epsilon()
-
-
-def test_two_that_go_on_from_one_state_do_not_take_each_others_answers() -> None:
-    aggregator = PROTOCOL.aggregator()
-    run(aggregator, 4)
-    pending = aggregator.query()
-    one, other = (Aggregator.from_json(aggregator.to_json()) for _ in range(2))
-    assert one.identity == other.identity == aggregator.identity  # what adds tables can tell
-    answer = answered(one.query())
-    with pytest.raises(ReportError, match="never made"):
-        other.take(answer)
-    with pytest.raises(ReportError, match="never made"):
-        aggregator.take(replace(answer, number=pending.number))
-    one.take(answer)
 
 
 @pytest.fixture

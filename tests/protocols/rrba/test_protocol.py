@@ -138,14 +138,7 @@ def test_the_missing_rows_of_a_whole_group_are_missed(domain: Domain, people: pd
 
 @pytest.mark.parametrize(
     ("column", "value"),
-    [
-        ("report", 99),
-        ("report", 0.5),
-        ("block", -1),
-        ("block", 10**6),
-        ("block", 2**62),
-        ("block", None),
-    ],
+    [("report", 99), ("report", 0.5), ("block", -1), ("block", 10**6), ("block", 2**62), ("block", None)],
 )
 def test_rows_that_were_not_sent_are_refused(protocol: RRBA, rows: pd.DataFrame, column: str, value: Any) -> None:
     changed = rows.astype({column: object})

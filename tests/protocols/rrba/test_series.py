@@ -18,7 +18,7 @@ from ldpstats import RRBA, Domain
 from ldpstats.conformance.requirements import fit_pvalue
 from ldpstats.estimation import TABLE_METHODS
 from ldpstats.tables import TableSet
-from ldpstats.tables.respondents import Parts
+from ldpstats.tables.respondents import RespondentSet
 
 Counts = tuple[int, ...]
 Transcript = tuple[tuple[Counts, ...], ...]
@@ -173,7 +173,7 @@ def courses(protocol: RRBA, method: str) -> Iterator[tuple[float, TableSet]]:
         for one, blocks in zip(series, transcripts, strict=True):
             for block in blocks:
                 one.take_all([np.array(counts) for counts in block], simulated=sum(block[0]))
-        parts = [Parts.whole("0" * 32, unit, sum(b.n for b in one.blocks)) for unit, one in enumerate(series)]
+        parts = [RespondentSet.whole("0" * 32, unit, sum(b.n for b in one.blocks)) for unit, one in enumerate(series)]
         yield chance, protocol.tables_of(series, method, parts)
 
 

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.stats import binom, norm
@@ -230,11 +229,6 @@ def test_other_arguments_are_refused(arguments: dict[str, object]) -> None:
         convergence(of_hundred(50, 52), **arguments)  # type: ignore[arg-type]  # this is what is refused
 
 
-def test_without_fakes_both_widths_are_the_same() -> None:
-    table = of_letters([(60, 40), (30, 70)], truth=1.0)
-    assert np.allclose(convergence(table).widths, convergence(table, width="paper").widths)
-
-
 @pytest.mark.parametrize("kind", ["sound", "paper"])
 def test_blocks_of_one_respondent_and_cells_that_nobody_reports_have_widths(kind: str) -> None:
     found = convergence(of_letters([(1, 0), (0, 1), (0, 1)]), width=kind)
@@ -242,12 +236,6 @@ def test_blocks_of_one_respondent_and_cells_that_nobody_reports_have_widths(kind
     never = convergence(of_letters([(0, 40), (0, 40)], fake=(0.0, 1.0)), width=kind)
     assert never.widths[0, 0] > 0
     assert never.within[0, 0], "a cell that nobody reports does not move"
-
-
-def test_a_marginal_of_the_blocks_converges_by_itself() -> None:
-    table = RRBA(PAIR, p=0.5, block_size=100).simulate(np.array([900, 700, 300, 100]), rng=3)["sex", "car"]
-    whole, part = convergence(table), convergence(table.marginal("sex"))
-    assert np.allclose(part.estimates, whole.estimates.reshape(-1, 2, 2).sum(axis=-1))
 
 
 def test_the_summary_says_where_it_stopped_and_what_that_means() -> None:
@@ -264,18 +252,6 @@ def test_the_summary_says_where_it_stopped_and_what_that_means() -> None:
     assert "held in none of 3 blocks" in never
     assert "two blocks" not in never.split("Asked")[0]
     assert "0.6667" in never, "the estimate from all blocks"
-
-
-def test_the_plot_has_a_line_and_a_band_per_cell() -> None:
-    ax = Figure().subplots()
-    assert convergence(of_hundred(50, 52, 75)).plot(ax) is ax
-    assert [line.get_label() for line in ax.get_lines()[:2]] == ["a", "b"]
-    assert np.allclose(ax.get_lines()[0].get_ydata(), [0.5, 0.54, 1.0])
-    assert ax.get_lines()[2].get_xdata()[0] == 2.0
-    assert [one.get_text() for one in ax.texts] == ["stops here"]
-    assert len(ax.collections) == 2
-    own = convergence(of_hundred(50, 75)).plot()
-    assert [line.get_label() for line in own.get_lines()] == ["a", "b"]
 
 
 def test_what_is_drawn_and_told_are_the_estimates_of_the_blocks() -> None:
