@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from itertools import product
 from typing import Any
@@ -13,13 +12,12 @@ from numpy.typing import NDArray
 from scipy.integrate import quad
 from scipy.special import chdtrc
 from scipy.stats import multinomial, norm
-from support.comparisons import FALSE_FAILURE_RATE, close, on_contrasts, some_frequencies
+from support.comparisons import FALSE_FAILURE_RATE, close, some_frequencies
 
 from ldpstats.errors import LdpstatsError, ReportError
 from ldpstats.estimation import invert
 from ldpstats.noise import DiscreteLaplace, NoisyCounts, SupportNoise, Tally
 from ldpstats.noise.additive import AdditiveNoise, NoiseLaw, RoundedGaussian
-from ldpstats.saving.codec import decoded, encoded
 
 SKEW = AdditiveNoise(3, (0.4, 0.3, 0.2, 0.1))
 ALL = [AdditiveNoise(2, (0.6, 0.05, 0.25, 0.1)), SKEW, AdditiveNoise(4, (0.5, 0.3, 0.2)), AdditiveNoise(3, (0.7, 0.3))]
@@ -38,17 +36,6 @@ def test_a_law_is_supported_exactly_where_every_entry_has_a_proper_one(noise: Ad
     expected = (entry > 0).all(axis=1) & (beside > 0).all(axis=1)
     assert 0 < expected.sum() < expected.size
     assert np.array_equal(noise.supports(tables), expected)
-
-
-def test_two_numbers_are_symmetric_unary_encoding() -> None:
-    flip, n, frequencies = 0.3, 500, some_frequencies(3)
-    additive, unary = AdditiveNoise(3, (1 - flip, flip)), SupportNoise.independent(3, 1 - flip, flip)
-    counts = unary.draw(frequencies[0], n, 3, np.random.default_rng(6))
-    (first, of_first), (second, of_second) = (one.score(frequencies, counts, n) for one in (additive, unary))
-    assert close(additive.covariance(frequencies), unary.covariance(frequencies))
-    assert close(additive.debias(counts / n), unary.debias(counts / n))
-    assert close(on_contrasts(of_first.dense()), on_contrasts(of_second.dense()))
-    assert close(first - first.mean(axis=-1, keepdims=True), second - second.mean(axis=-1, keepdims=True))
 
 
 def test_noise_that_is_nearly_nothing_loses_no_digits() -> None:
@@ -291,14 +278,6 @@ def test_only_whole_releases_are_drawn() -> None:
     for n in (0, 5, 15):
         with pytest.raises(LdpstatsError, match="releases of 10 respondents each"):
             noise.draw(np.array([0.5, 0.5]), n, 1, rng)
-
-
-def test_plain_values_give_the_same_model() -> None:
-    for noise in (NoisyCounts(3, 100, DiscreteLaplace(2.5)), SKEW):
-        again = decoded(json.loads(json.dumps(encoded(noise))))
-        assert again == noise
-        assert hash(again) == hash(noise)
-        assert noise.merged(np.array([0, 0, 1])) is None
 
 
 @pytest.mark.parametrize("scale", [0.0, -1.0, 0.001, math.inf, math.nan])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,6 @@ import ldpstats as ldp
 from ldpstats.estimation.estimate import Estimate
 from ldpstats.noise import SummedSupport, SupportNoise
 from ldpstats.noise.weighted import weighted_report
-from ldpstats.saving.codec import decoded, encoded
 
 BITS = SummedSupport(SupportNoise.independent(6, 0.5, 0.2), (3, 1, 2))
 SETS = SummedSupport(SupportNoise.subset(6, 0.75, 3), (1, 4, 1))
@@ -71,10 +69,6 @@ class TestNoise:
         for again in (np.array([0, 1, 1]), np.array([1, 0, 1])):
             assert noise.merged(again) == noise.support.merged(again[classes])
         assert noise.support.merged(np.arange(6)[::-1]) == noise.support
-
-    @each_noise
-    def test_it_survives_json_exactly(self, noise: SummedSupport) -> None:
-        assert decoded(json.loads(json.dumps(encoded(noise)))) == noise
 
     @pytest.mark.parametrize("sizes", [(6,), (3, 2), (3, 4), (6, 0), (3, 3.0)])
     def test_classes_that_are_not_all_values_are_refused(self, sizes: Any) -> None:

@@ -278,10 +278,6 @@ def test_fields_are_those_between_commas(columns: int) -> None:
 
 
 def test_whole_numbers_are_read_as_they_are_written() -> None:
-    columns = np.array([[0, 1, 10**17], [255, 65536, 999_999_999_999_999_999]])
-    out = np.zeros(200, dtype=np.uint8)
-    size = kernels.write_numbers(columns, out)
-    assert out[:size].tobytes().decode() == "".join(",".join(map(str, row)) + "\n" for row in columns.tolist())
     texts = ["0", "7", "10", "007", "", "-1", "1.0", " 1", "9" * 18, "9" * 19, "1e3", "x", "１"]
     ends = np.cumsum([len(text.encode()) for text in texts])
     found = np.zeros(len(texts), dtype=np.int64)
@@ -291,15 +287,11 @@ def test_whole_numbers_are_read_as_they_are_written() -> None:
 
 
 def test_bytes_are_read_as_they_are_written_and_nothing_else_is() -> None:
-    raw = np.random.default_rng(1).integers(0, 256, (300, 3), dtype=np.uint8)
-    out = np.zeros(300 * 20, dtype=np.uint8)
-    size = kernels.write_bytes(np.arange(300), raw, out)
-    assert out[:size].tobytes().decode() == "".join(f"{i},x{row.tobytes().hex()}\n" for i, row in enumerate(raw))
     texts = ["x0a1b2c", "x0A1b2c", "0a1b2c0", "x0a1b2", "x0a1b2c3", "x0a1b2g", "", "x0a 1b2"]
     ends = np.cumsum([len(text) for text in texts])
     found, fine = np.zeros((len(texts), 3), dtype=np.uint8), np.zeros(len(texts), dtype=np.bool_)
     data = np.frombuffer("".join(texts).encode(), dtype=np.uint8)
-    kernels.read_bytes(data, np.append(0, ends[:-1]), ends, found, fine)
+    kernels.read_bytes(data, np.append(0, ends[:-1]), ends, np.full(len(texts), 3), found, fine)
     assert fine.tolist() == [True] + [False] * 7
     assert found[0].tolist() == [0x0A, 0x1B, 0x2C]
 
@@ -307,8 +299,8 @@ def test_bytes_are_read_as_they_are_written_and_nothing_else_is() -> None:
 def test_pieces_are_copied_from_where_they_begin() -> None:
     data, starts = np.arange(100, dtype=np.uint8), np.array([3, 0, 95])
     out = np.zeros((3, 5), dtype=np.uint8)
-    kernels.copy_pieces(data, starts, out)
-    assert out.tolist() == [list(range(start, start + 5)) for start in starts.tolist()]
+    kernels.copy_pieces(data, starts, starts + np.array([5, 4, 0]), out)
+    assert out.tolist() == [[3, 4, 5, 6, 7], [0, 1, 2, 3, 0], [0] * 5]
 
 
 def test_keys_keep_their_first_value() -> None:
