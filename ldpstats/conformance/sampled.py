@@ -287,14 +287,14 @@ def chance_comes_from_secure_bytes_or_a_seed(make: Factory) -> None:
             f"{mechanism}: reports from secure randomness are made otherwise than seeded ones",
         )
         require(not np.array_equal(seeded.data, other.data), f"{mechanism}: different seeds give the same reports")
-        drawn = [mechanism.privatize(values).data for _ in range(2)]
-        require(not np.array_equal(*drawn), f"{mechanism}: two secure runs are equal")
+        first, second = (mechanism.privatize(values).data for _ in range(2))
+        require(not np.array_equal(first, second), f"{mechanism}: two secure runs are equal")
         require(before == _global_generator(), f"{mechanism}: moved numpy's global generator")
         require(not secure.simulated, f"{mechanism}: calls secure reports simulated")
         marked = seeded.simulated and mechanism.count(seeded).simulated == n
         require(marked, f"{mechanism}: seeded reports do not say simulated")
-        tallies = [mechanism.simulate([50] * mechanism.k, rng=seed).counts for seed in (7, 7)]
-        require(np.array_equal(*tallies), f"{mechanism}: the same seed simulates different tallies")
+        tally, again = (mechanism.simulate([50] * mechanism.k, rng=7).counts for _ in range(2))
+        require(np.array_equal(tally, again), f"{mechanism}: the same seed simulates different tallies")
 
 
 def reports_travel_as_they_are(make: Factory) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Callable
 from functools import partial
@@ -19,7 +18,8 @@ from ldpstats.mechanisms import GRR
 from ldpstats.mechanisms.dbitflip import DBitFlipPM
 from ldpstats.mechanisms.longitudinal import Longitudinal
 from ldpstats.mechanisms.longitudinal_rounds import LBLH, LGRR, LOLH, LOUE, LSUE, LUE
-from ldpstats.mechanisms.memo import Memo, _encoded
+from ldpstats.mechanisms.memo import Memo
+from ldpstats.saving.codec import decoded, encoded
 from ldpstats.saving.files import sealed
 
 MECHANISMS: list[Longitudinal] = [
@@ -191,7 +191,7 @@ def body_of(memo: Memo) -> dict[str, Any]:
 
 def damaged(body: dict[str, Any], **changes: Any) -> str:
     """Return the file with other contents, and a digest that fits them."""
-    return sealed("memo", 2, {**body, **changes})
+    return sealed("memo", 1, {**body, **changes})
 
 
 def test_damaged_files_are_refused() -> None:
@@ -203,13 +203,13 @@ def test_damaged_files_are_refused() -> None:
     twice.reports(range(20), np.arange(20)[::-1] % 5)
     twice.reports(range(20), np.arange(20) % 5)
     other = body_of(twice)
-    below = np.frombuffer(base64.b64decode(body["keys"]), dtype="<i8") - 1
+    keys, answers = decoded(body["keys"]), decoded(body["answers"])
     bad = [
         "",
         "null",
         "[]",
         text[:-2],
-        sealed("memo", 1, body),
+        sealed("memo", 2, body),
         damaged(body, users=body["users"][:-1]),
         damaged(body, users=[*body["users"][:-1], 0]),
         damaged(body, users=[*body["users"][:-1], None]),
@@ -217,13 +217,12 @@ def test_damaged_files_are_refused() -> None:
         damaged(body, keys=other["keys"]),
         damaged(body, answers=other["answers"]),
         damaged(body, keys="?"),
-        damaged(body, keys=body["keys"][:-4]),
-        damaged(body, keys=base64.b64encode(below.tobytes()).decode()),
-        damaged(body, answers="/////////////////////////w=="),
+        *(damaged(body, keys=encoded(wrong)) for wrong in (keys[:-1], keys - 1, keys * 1.0, keys[:, None])),
+        *(damaged(body, answers=encoded(wrong)) for wrong in (answers[:-1], answers + 5, answers * 1.0)),
         damaged(body, simulated="no"),
         damaged(body, more=1),
-        sealed("memo", 2, {key: value for key, value in body.items() if key != "users"}),
-        sealed("memo", 2, []),
+        sealed("memo", 1, {key: value for key, value in body.items() if key != "users"}),
+        sealed("memo", 1, []),
         text.replace('"simulated"', '"users"'),
     ]
     for one in bad:
@@ -260,7 +259,7 @@ def test_a_respondent_with_two_hash_functions_is_refused(kind: Longitudinal) -> 
         mixed = answers.copy()
         mixed[last, :kept] = answers[np.flatnonzero(owners == (user + 1) % 3)[0], :kept]
         with pytest.raises(LdpstatsError, match="do not share what she keeps"):
-            Memo.from_json(damaged(body_of(memo), answers=_encoded(mixed)), kind)
+            Memo.from_json(damaged(body_of(memo), answers=encoded(mixed)), kind)
 
 
 @pytest.mark.parametrize(
