@@ -47,7 +47,8 @@ def row_numbers(rows: NDArray[Any]) -> NDArray[np.int64]:
     if not len(rows):
         return np.zeros(0, dtype=np.int64)
     columns = pd.DataFrame(rows.reshape(len(rows), -1))
-    return columns.groupby(list(columns), sort=False).ngroup().to_numpy(np.int64)
+    found: NDArray[np.int64] = columns.groupby(list(columns), sort=False).ngroup().to_numpy()
+    return found
 
 
 def fit_pvalue(seen: Mapping[Observed, int], law: Mapping[Observed, float]) -> float:
