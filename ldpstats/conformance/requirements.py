@@ -201,15 +201,14 @@ def states_its_level(mechanism: Mechanism, lifetime: Fraction | None) -> None:
 @lru_cache(maxsize=64)
 def exact_tallies(mechanism: Mechanism) -> list[list[tuple[FloatArray, float]]]:
     """Return, for each value, the distinct tallies of single reports with their probabilities."""
-    return [_tallies(mechanism, law) for law in exact_channel(mechanism)]
-
-
-def _tallies(mechanism: Mechanism, law: Law) -> list[tuple[FloatArray, float]]:
-    reports = np.concatenate([decoded(mechanism, report) for report in law])
-    together: dict[bytes, Fraction] = defaultdict(Fraction)
-    for counts, probability in zip(mechanism.contributions(reports).astype(float), law.values(), strict=True):
-        together[counts.tobytes()] += probability
-    return [(np.frombuffer(counts), float(probability)) for counts, probability in together.items()]
+    found = []
+    for law in exact_channel(mechanism):
+        reports = np.concatenate([decoded(mechanism, report) for report in law])
+        together: dict[bytes, Fraction] = defaultdict(Fraction)
+        for counts, probability in zip(mechanism.contributions(reports).astype(float), law.values(), strict=True):
+            together[counts.tobytes()] += probability
+        found.append([(np.frombuffer(counts), float(probability)) for counts, probability in together.items()])
+    return found
 
 
 def made(make: Factory, k: int, epsilon: float) -> Mechanism:
