@@ -78,7 +78,7 @@ def respondents(shapes: Sequence[tuple[int, int]] = SHAPES) -> pd.DataFrame:
         assert isinstance(made.noise, SupportNoise)
         planned = PlannedTest(margins)
         needed, whole, full = (
-            planned.seen_through(noise).respondents(POWER, EFFECT * math.sqrt(min(shape) - 1), ALPHA)
+            planned.seen_through(noise).reports_needed(EFFECT * math.sqrt(min(shape) - 1), POWER, ALPHA)
             for noise in (made.noise, made.finest.noise, enumerated(made.noise))
         )
         found = {"by value": needed / full, "whole": whole / full, "full": full}

@@ -258,7 +258,7 @@ class TestTests:
         noise, weaker = SUE(4, 4.0).finest.noise, SUE(4, 4.0).noise
         cells = np.kron(*margins) + 0.012 * np.array([1, -1, -1, 1])
         planned = PlannedTest(tuple(margins), cells)
-        n = planned.seen_through(noise).respondents(0.8, 1.0, 0.05)
+        n = planned.seen_through(noise).reports_needed(1.0, 0.8, 0.05)
         whole, by_value = (study.rejected(one, cells, (2, 2), n, 2000, seed=4) for one in (noise, weaker))
         assert whole == pytest.approx(0.8, abs=0.06), "six standard errors, and what the approximation is off"
         assert by_value < 0.5

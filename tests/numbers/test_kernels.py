@@ -297,10 +297,10 @@ def test_bytes_are_read_as_they_are_written_and_nothing_else_is() -> None:
 
 
 def test_pieces_are_copied_from_where_they_begin() -> None:
-    data, starts = np.arange(100, dtype=np.uint8), np.array([3, 0, 95])
-    out = np.zeros((3, 5), dtype=np.uint8)
-    kernels.copy_pieces(data, starts, starts + np.array([5, 4, 0]), out)
-    assert out.tolist() == [[3, 4, 5, 6, 7], [0, 1, 2, 3, 0], [0] * 5]
+    data, starts, ends = np.arange(100, dtype=np.uint8), np.array([3, 0, 95]), np.array([8, 2, 95])
+    out = np.full((3, 5), 255, dtype=np.uint8)
+    kernels.copy_pieces(data, starts, ends, out)
+    assert out.tolist() == [[3, 4, 5, 6, 7], [0, 1, 255, 255, 255], [255] * 5]
 
 
 def test_keys_keep_their_first_value() -> None:

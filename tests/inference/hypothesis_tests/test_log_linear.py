@@ -21,6 +21,7 @@ from ldpstats.estimation.blocks import Block
 from ldpstats.inference.engine.evidence import BlockEvidence
 from ldpstats.inference.engine.statistics import NestedStatistic, ScoreStatistic
 from ldpstats.noise import Tally
+from ldpstats.tables.respondents import RespondentSet
 
 FORMULAS = [
     "alcohol + cigarettes + marijuana",
@@ -90,7 +91,8 @@ def test_the_power_of_a_comparison_is_the_simulated_one(
     block = table.blocks[0]
     counts = np.round(n * block.noise.mean(null)).astype(int)
     tally = Tally(block.noise, counts, counts.sum())
-    expected = replace(table, blocks=(Block(block.question, tally),))
+    asked = RespondentSet.whole("0" * 32, 0, tally.n)
+    expected = replace(table, blocks=(Block(block.question, tally),), parts=asked, rows=())
     fits = [ldp.log_linear_model(expected, formula) for formula in (smaller, larger)]
     stated = fits[0].compared_with(fits[1], pvalue="asymptotic").power[0.1]
     models, rng = [fit.model for fit in fits], np.random.default_rng(3)
