@@ -47,8 +47,7 @@ def row_numbers(rows: NDArray[Any]) -> NDArray[np.int64]:
     if not len(rows):
         return np.zeros(0, dtype=np.int64)
     columns = pd.DataFrame(rows.reshape(len(rows), -1))
-    found: NDArray[np.int64] = columns.groupby(list(columns), sort=False).ngroup().to_numpy()
-    return found
+    return columns.groupby(list(columns), sort=False).ngroup().to_numpy().astype(np.int64)
 
 
 def fit_pvalue(seen: Mapping[Observed, int], law: Mapping[Observed, float]) -> float:
@@ -201,7 +200,7 @@ def states_its_level(mechanism: Mechanism, lifetime: Fraction | None) -> None:
 @lru_cache(maxsize=64)
 def exact_tallies(mechanism: Mechanism) -> list[list[tuple[FloatArray, float]]]:
     """Return, for each value, the distinct tallies of single reports with their probabilities."""
-    found = []
+    found: list[list[tuple[FloatArray, float]]] = []
     for law in exact_channel(mechanism):
         reports = np.concatenate([decoded(mechanism, report) for report in law])
         together: dict[bytes, Fraction] = defaultdict(Fraction)

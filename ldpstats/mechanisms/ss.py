@@ -124,7 +124,8 @@ def _best_size(k: int, epsilon: float) -> int:
 
     def variance(size: int) -> float:
         noise = SupportNoise.subset(k, probability(favoured_numerator(epsilon, size, k)), size)
-        return float(noise.variance(np.array(1 / k)))
+        mean = noise.q + noise.delta / k
+        return mean * (1 - mean) / noise.delta**2
 
     lower = int(k / (exp_below(epsilon) + 1))
     return min((size for size in (lower, lower + 1) if 1 <= size < k), key=variance)
