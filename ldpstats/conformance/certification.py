@@ -13,7 +13,6 @@ from ldpstats.presentation import progress
 
 CHECKS: tuple[Callable[[Factory], None], ...] = (
     checks.privacy_is_exact,
-    checks.privacy_statements_are_exact,
     sampled.strict_level_is_close_for_large_alphabets,
     checks.noise_model_knows_its_level,
     checks.reports_of_several_respondents_are_independent,
@@ -35,15 +34,12 @@ CHECKS: tuple[Callable[[Factory], None], ...] = (
     sampled.large_reports_tell_no_more_than_claimed,
     sampled.large_likelihoods_are_proper,
     sampled.large_tallies_add_up,
-    sampled.values_within_a_large_report_are_as_dependent_as_claimed,
     sampled.simulation_at_scale_varies_as_claimed,
     sampled.public_sampler_follows_the_channel,
     sampled.neighbours_in_a_batch_are_independent,
     sampled.batches_of_every_size_follow_the_channel,
     sampled.large_batches_are_like_small_ones,
-    sampled.default_randomness_is_secure,
-    sampled.secure_reports_are_made_as_seeded_ones,
-    sampled.seeds_reproduce,
+    sampled.chance_comes_from_secure_bytes_or_a_seed,
     sampled.reports_travel_as_they_are,
 )
 

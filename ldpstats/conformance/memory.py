@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
-from itertools import product
+from itertools import product, starmap
 from typing import Any
 from unittest.mock import patch
 
@@ -31,7 +31,7 @@ from ldpstats.conformance.requirements import (
     require,
     states_its_level,
 )
-from ldpstats.mechanisms import GRID_LEVEL, Longitudinal, Mechanism, Memo
+from ldpstats.mechanisms import GRID_LEVEL, Longitudinal, Memo
 from ldpstats.numbers.grid import exp_below
 from ldpstats.numbers.randomness import Draws, seeded_bytes
 from ldpstats.privacy import worst_ratio
@@ -44,7 +44,7 @@ _FEW_COURSES = 600
 
 def permanent_answers_are_exact(make: Factory) -> None:
     """The permanent answer has exactly the claimed lifetime ratio, and single reports follow from its law."""
-    for mechanism in _longitudinal(make, *_CASES):
+    for mechanism in starmap(make, _CASES):
         permanent = [permanent_law(mechanism, value) for value in range(mechanism.k)]
         exact = worst_ratio(permanent)
         require(
@@ -66,23 +66,23 @@ def reports_of_one_memo_share_their_permanent_answer(make: Factory, memo: type[M
 
     Where that takes too many courses, 20,000 respondents are compared with the joint law (exact tails, seed fixed).
     """
-    for mechanism in _longitudinal(make, (2, 1.0)):
-        for value in range(mechanism.k):
-            expected = joint_law(mechanism, permanent_law(mechanism, value), 2)
-            found: Law = defaultdict(Fraction)
-            try:
-                for pair, probability in outcomes(_two_reports(mechanism, value, memo), _FEW_COURSES):
-                    found[pair.tobytes()] += probability
-                share = dict(found) == expected
-            except TooManyCoursesError:
-                law = {sent: float(chance) for sent, chance in expected.items()}
-                share = fit_pvalue(counted(_many_pairs(mechanism, value, memo)), law) > FALSE_FAILURE_RATE
-            require(share, f"{mechanism}: reports about {value} do not share a permanent answer")
+    mechanism = make(2, 1.0)
+    for value in range(mechanism.k):
+        expected = joint_law(mechanism, permanent_law(mechanism, value), 2)
+        found: Law = defaultdict(Fraction)
+        try:
+            for pair, probability in outcomes(_two_reports(mechanism, value, memo), _FEW_COURSES):
+                found[pair.tobytes()] += probability
+            share = dict(found) == expected
+        except TooManyCoursesError:
+            law = {sent: float(chance) for sent, chance in expected.items()}
+            share = fit_pvalue(counted(_many_pairs(mechanism, value, memo)), law) > FALSE_FAILURE_RATE
+        require(share, f"{mechanism}: reports about {value} do not share a permanent answer")
 
 
 def all_reports_tell_at_most_the_permanent_answer(make: Factory) -> None:
     """The exact ratio of one, two and three reports of a permanent answer rises, and stays within the lifetime's."""
-    for mechanism in _longitudinal(make, (2, 1.0), (3, 2.0)):
+    for mechanism in starmap(make, ((2, 1.0), (3, 2.0))):
         permanent = [permanent_law(mechanism, value) for value in range(mechanism.k)]
         most = 3 if mechanism.k == 2 else 2
         ratios = [
@@ -105,7 +105,7 @@ def first_reports_keep_their_level(make: Factory) -> None:
 
 def values_of_one_class_share_a_permanent_answer_rightly(make: Factory) -> None:
     """Further permanent answers have the law and the classes of first ones; in a class all values have one law."""
-    for mechanism in _longitudinal(make, (2, 1.0), (3, 0.5)):
+    for mechanism in starmap(make, ((2, 1.0), (3, 0.5))):
         laws = [permanent_law(mechanism, value) for value in range(mechanism.k)]
         for first, second in product(range(mechanism.k), repeat=2):
             for answer, probability in laws[first].items():
@@ -124,7 +124,7 @@ def values_of_one_class_share_a_permanent_answer_rightly(make: Factory) -> None:
 
 def another_value_has_an_answer_of_its_own(make: Factory, memo: type[Memo] = Memo) -> None:
     """Reports after a change of value have the law of the new value (exact tails, seed fixed)."""
-    for mechanism in _longitudinal(make, (2, 1.0), (3, 2.0)):
+    for mechanism in starmap(make, ((2, 1.0), (3, 2.0))):
         channel, users = CodedChannel.of(mechanism), np.arange(20_000)
         kept = memo(mechanism)
         for round_, value in enumerate((0, mechanism.k - 1, 0)):
@@ -135,18 +135,18 @@ def another_value_has_an_answer_of_its_own(make: Factory, memo: type[Memo] = Mem
 
 def memos_draw_securely_as_from_a_seed(make: Factory, memo: type[Memo] = Memo) -> None:
     """Given the same words, a memo from secure randomness and one from a seed report the same, bit by bit."""
-    for mechanism in _longitudinal(make, (3, 1.0)):
-        users, values, said = np.arange(300), np.arange(300) % mechanism.k, []
-        with patch("ldpstats.numbers.randomness.urandom", seeded_bytes(np.random.default_rng(62))):
-            said.append(memo(mechanism).reports(users, values))
-        said.append(memo(mechanism).reports(users, values, rng=62))
-        same = np.array_equal(said[0].data, said[1].data) and not said[0].simulated and said[1].simulated
-        require(same, f"{mechanism}: a memo draws otherwise from secure randomness than from a seed")
+    mechanism = make(3, 1.0)
+    users, values, said = np.arange(300), np.arange(300) % mechanism.k, []
+    with patch("ldpstats.numbers.randomness.urandom", seeded_bytes(np.random.default_rng(62))):
+        said.append(memo(mechanism).reports(users, values))
+    said.append(memo(mechanism).reports(users, values, rng=62))
+    same = np.array_equal(said[0].data, said[1].data) and not said[0].simulated and said[1].simulated
+    require(same, f"{mechanism}: a memo draws otherwise from secure randomness than from a seed")
 
 
 def values_that_return_find_their_answer(make: Factory, memo: type[Memo] = Memo) -> None:
     """A memo changes only where a new answer is needed, and a restored one goes on as if never saved."""
-    for mechanism in _longitudinal(make, (2, 1.0), (5, 1.0)):
+    for mechanism in starmap(make, ((2, 1.0), (5, 1.0))):
         users, values = np.arange(40), np.arange(40) % mechanism.k
         kept = memo(mechanism)
         kept.reports(users, values, rng=1)
@@ -159,15 +159,6 @@ def values_that_return_find_their_answer(make: Factory, memo: type[Memo] = Memo)
         for before, order in zip(again, (users, users[::-1]), strict=True):
             after = restored.reports(order, values, rng=3)
             require(np.array_equal(before.data, after.data), f"{mechanism}: a restored memo reports otherwise")
-
-
-def _longitudinal(make: Factory, *cases: tuple[int, float]) -> Iterator[Longitudinal]:
-    mechanisms = (make(k, epsilon) for k, epsilon in cases)
-    return (mechanism for mechanism in mechanisms if mechanism.longitudinal)
-
-
-def _bytes(mechanism: Mechanism, rows: NDArray[Any]) -> bytes:
-    return np.ascontiguousarray(rows.astype(mechanism.report_format.dtype)).tobytes()
 
 
 def permanent_law(mechanism: Longitudinal, value: int) -> Law:
@@ -210,8 +201,8 @@ def _many_pairs(mechanism: Longitudinal, value: int, memo: type[Memo]) -> NDArra
 def _two_answers(mechanism: Longitudinal, first: int, second: int) -> Callable[[Any], Any]:
     def sampler(draws: Any) -> tuple[bytes, bytes]:
         earlier = mechanism.remember(np.array([first]), draws).astype(mechanism.report_format.dtype)
-        another = mechanism.remember_another(earlier, np.array([second]), draws)
-        return _bytes(mechanism, earlier), _bytes(mechanism, another)
+        another = mechanism.remember_another(earlier, np.array([second]), draws).astype(earlier.dtype)
+        return earlier.tobytes(), another.tobytes()
 
     return sampler
 

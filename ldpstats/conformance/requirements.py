@@ -11,6 +11,7 @@ from itertools import product
 from typing import Any, TypeVar
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from ldpstats.conformance.enumeration import Law, TooManyCoursesError, decoded, exact_channel, representatives
@@ -22,8 +23,6 @@ from ldpstats.privacy import strict_epsilon
 Observed = TypeVar("Observed", bound=Hashable)
 
 _COMMON = 10
-_RENUMBERED, _NARROW = 1 << 31, 1 << 16
-"""Numbers of rows below this can have a column of as many values appended without overflow."""
 
 
 def law_of_tally(respondents: list[list[tuple[FloatArray, float]]]) -> dict[bytes, float]:
@@ -45,19 +44,10 @@ def counted(rows: NDArray[Any]) -> dict[bytes, int]:
 
 def row_numbers(rows: NDArray[Any]) -> NDArray[np.int64]:
     """Number rows of whole numbers so that equal ones have equal numbers."""
-    number, size = np.zeros(len(rows), dtype=np.int64), 1
     if not len(rows):
-        return number
-    for column in rows.reshape(len(rows), -1).T:
-        place, width = column.astype(np.int64), int(column.max()) + 1
-        if column.min() < 0 or width > _NARROW:
-            distinct, place = np.unique(column, return_inverse=True)
-            width = len(distinct)
-        number, size = number * width + place, size * width
-        if size > _RENUMBERED:
-            kept, number = np.unique(number, return_inverse=True)
-            size = len(kept)
-    return number
+        return np.zeros(0, dtype=np.int64)
+    columns = pd.DataFrame(rows.reshape(len(rows), -1))
+    return columns.groupby(list(columns), sort=False).ngroup().to_numpy().astype(np.int64)
 
 
 def fit_pvalue(seen: Mapping[Observed, int], law: Mapping[Observed, float]) -> float:
@@ -210,15 +200,14 @@ def states_its_level(mechanism: Mechanism, lifetime: Fraction | None) -> None:
 @lru_cache(maxsize=64)
 def exact_tallies(mechanism: Mechanism) -> list[list[tuple[FloatArray, float]]]:
     """Return, for each value, the distinct tallies of single reports with their probabilities."""
-    return [_tallies(mechanism, law) for law in exact_channel(mechanism)]
-
-
-def _tallies(mechanism: Mechanism, law: Law) -> list[tuple[FloatArray, float]]:
-    reports = np.concatenate([decoded(mechanism, report) for report in law])
-    together: dict[bytes, Fraction] = defaultdict(Fraction)
-    for counts, probability in zip(mechanism.contributions(reports).astype(float), law.values(), strict=True):
-        together[counts.tobytes()] += probability
-    return [(np.frombuffer(counts), float(probability)) for counts, probability in together.items()]
+    found: list[list[tuple[FloatArray, float]]] = []
+    for law in exact_channel(mechanism):
+        reports = np.concatenate([decoded(mechanism, report) for report in law])
+        together: dict[bytes, Fraction] = defaultdict(Fraction)
+        for counts, probability in zip(mechanism.contributions(reports).astype(float), law.values(), strict=True):
+            together[counts.tobytes()] += probability
+        found.append([(np.frombuffer(counts), float(probability)) for counts, probability in together.items()])
+    return found
 
 
 def made(make: Factory, k: int, epsilon: float) -> Mechanism:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import partial
 from itertools import product
 from typing import Any
 from unittest.mock import patch
@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldpstats.conformance.enumeration import (
-    Law,
     NotOneByOneError,
     TooManyCoursesError,
     decoded,
@@ -53,53 +52,42 @@ def some_values(k: int) -> list[int]:
 
 def large_alphabets_are_exact(make: Factory) -> None:
     """Where they fit, enumerated reports about 0, 1, k/2 and k - 1 have the claimed ratio, likelihoods and means."""
+
+    def few_functions(_k: int, _symbols: int) -> NDArray[np.uint64]:
+        # given any hash function, reports must keep their level and likelihoods
+        return np.random.default_rng(0).integers(0, 1 << 64, size=(5, 2), dtype=np.uint64)
+
     for k, epsilon in _LARGE:
         mechanism = made(make, k, epsilon)
+        noise, laws = mechanism.noise, {}
         try:
-            laws = {value: _law_of(mechanism, value) for value in some_values(mechanism.k)}
+            for value in some_values(mechanism.k):
+                sampler = partial(_of_one_value, mechanism, value)
+                laws[value] = law_of_courses(sampler, mechanism.report_format.dtype, few_functions, _MOST_COURSES)
         except (TooManyCoursesError, NotOneByOneError):
             continue
         exact, claimed = worst_ratio(laws.values()), mechanism.likelihood_ratio()
         known = exact is not None and claimed is not None and exact <= claimed
         require(known, f"{mechanism}: enumeration gives the level {strict_epsilon(exact)}, claimed {claimed}")
-        reports = sorted(set().union(*laws.values()))
-        possible = mechanism.possible(np.concatenate([decoded(mechanism, report) for report in reports]))
-        require(bool(possible.all()), f"{mechanism}: sends reports that it refuses")
-        _has_these_likelihoods(mechanism, laws, reports[:: -(-len(reports) // _COMPARED)])
-        _has_these_means(mechanism, laws)
+        sent = sorted(set().union(*laws.values()))
+        reports = np.concatenate([decoded(mechanism, report) for report in sent])
+        require(bool(mechanism.possible(reports).all()), f"{mechanism}: sends reports that it refuses")
+        chances = np.array([[float(law.get(report, 0)) for law in laws.values()] for report in sent])
+        some = slice(None, None, -(-len(sent) // _COMPARED))
+        likelihoods = noise.log_likelihoods(mechanism.contributions(reports[some]))[:, list(laws)]
+        logarithms = np.log(chances[some])
+        off = np.abs((likelihoods - likelihoods[:, :1]) - (logarithms - logarithms[:, :1])).max()
+        require(bool(off <= 1e-9), f"{mechanism}: log-likelihoods of reports are off by {off:.3g}")
+        if mechanism.hash_symbols is not None or len(sent) * noise.outputs > _MOST_ENTRIES:
+            continue  # a few functions do not stand for all
+        tallies = mechanism.contributions(reports)
+        for value, chance in zip(laws, chances.T, strict=True):
+            off = np.abs(chance @ tallies - noise.mean(np.eye(mechanism.k)[value])).max()
+            require(bool(off <= 1e-12), f"{mechanism}: the mean tally of the value {value} is off by {off:.3g}")
 
 
-def _law_of(mechanism: Mechanism, value: int) -> Law:
-    def sampler(count: int, draws: Any) -> NDArray[Any]:
-        return mechanism.randomize(np.full(count, value), draws)
-
-    return law_of_courses(sampler, mechanism.report_format.dtype, _few_seeds, _MOST_COURSES)
-
-
-def _few_seeds(k: int, symbols: int) -> NDArray[np.uint64]:
-    """Return a few hash functions: given any of them, reports must keep their level and likelihoods."""
-    del k, symbols
-    return np.random.default_rng(0).integers(0, 1 << 64, size=(5, 2), dtype=np.uint64)
-
-
-def _has_these_likelihoods(mechanism: Mechanism, laws: dict[int, Law], reports: Sequence[bytes]) -> None:
-    sample = np.concatenate([decoded(mechanism, report) for report in reports])
-    claimed = mechanism.noise.log_likelihoods(mechanism.contributions(sample))[:, list(laws)]
-    exact = np.log([[float(law[report]) for law in laws.values()] for report in reports])
-    off = np.abs((claimed - claimed[:, :1]) - (exact - exact[:, :1])).max()
-    require(bool(off <= 1e-9), f"{mechanism}: log-likelihoods of reports are off by {off:.3g}")
-
-
-def _has_these_means(mechanism: Mechanism, laws: dict[int, Law]) -> None:
-    """Compare the mean tally of a report about each value with the noise model's."""
-    noise, reports = mechanism.noise, sorted(set().union(*laws.values()))
-    if mechanism.hash_symbols is not None or len(reports) * noise.outputs > _MOST_ENTRIES:
-        return  # a few functions do not stand for all
-    tallies = mechanism.contributions(np.concatenate([decoded(mechanism, report) for report in reports]))
-    for value, law in laws.items():
-        mean = np.array([float(law.get(report, 0)) for report in reports]) @ tallies
-        off = np.abs(mean - noise.mean(np.eye(mechanism.k)[value])).max()
-        require(bool(off <= 1e-12), f"{mechanism}: the mean tally of the value {value} is off by {off:.3g}")
+def _of_one_value(mechanism: Mechanism, value: int, count: int, draws: Any) -> NDArray[Any]:
+    return mechanism.randomize(np.full(count, value), draws)
 
 
 def large_reports_tell_no_more_than_claimed(make: Factory) -> None:
@@ -131,24 +119,25 @@ def large_likelihoods_are_proper(make: Factory) -> None:
 
 
 def large_tallies_add_up(make: Factory) -> None:
-    """Counts of reports about 300 values are the sum of single contributions, and vary as claimed."""
-    mechanism, n = made(make, 300, 1.0), 700
-    values = np.arange(n) % mechanism.k
-    reports = mechanism.privatize(values, rng=90).data
-    tallies = mechanism.contributions(reports)
-    require(
-        np.array_equal(tallies.sum(axis=0), mechanism.count_reports(reports)),
-        f"{mechanism}: contributions of single reports do not add up to their count",
-    )
-    frequencies = np.bincount(values, minlength=mechanism.k) / n
-    covariance = mechanism.noise.report_covariance(frequencies)
-    for seed in range(3):
-        direction = np.random.default_rng(seed).choice([-1.0, 0.0, 1.0, 1.0], mechanism.noise.outputs)
-        scores = (tallies - mechanism.noise.mean(frequencies)) @ direction
-        claimed, squares = float(direction @ covariance @ direction), scores**2
-        # 6.5 standard errors of a variance from n scores
-        near = abs(squares.mean() - claimed) <= 6.5 * squares.std() / np.sqrt(n) + 1e-9 * claimed
-        require(near, f"{mechanism}: a sum of the tally varies by {squares.mean():.4g}, claimed {claimed:.4g}")
+    """Counts of reports about 17 and 300 values are the sum of single contributions, and vary as claimed."""
+    for k, n in ((17, 4_000), (300, 700)):
+        mechanism = made(make, k, 1.0)
+        values = np.arange(n) % mechanism.k
+        reports = mechanism.privatize(values, rng=90).data
+        tallies = mechanism.contributions(reports)
+        require(
+            np.array_equal(tallies.sum(axis=0), mechanism.count_reports(reports)),
+            f"{mechanism}: contributions of single reports do not add up to their count",
+        )
+        frequencies = np.bincount(values, minlength=mechanism.k) / n
+        covariance = mechanism.noise.report_covariance(frequencies)
+        for seed in range(3):
+            direction = np.random.default_rng(seed).choice([-1.0, 0.0, 1.0, 1.0], mechanism.noise.outputs)
+            scores = (tallies - mechanism.noise.mean(frequencies)) @ direction
+            claimed, squares = float(direction @ covariance @ direction), scores**2
+            # 6.5 standard errors of a variance from n scores
+            near = abs(squares.mean() - claimed) <= 6.5 * squares.std() / np.sqrt(n) + 1e-9 * claimed
+            require(near, f"{mechanism}: a sum of the tally varies by {squares.mean():.4g}, claimed {claimed:.4g}")
 
 
 def simulation_at_scale_varies_as_claimed(make: Factory) -> None:
@@ -209,21 +198,6 @@ def large_alphabets_follow_the_noise_model(make: Factory) -> None:
         # 6.5 standard deviations of random respondents, who vary more: a probability below 1e-6 for all outputs
         bound = 6.5 * np.sqrt(n * spread)
         require(bool(np.all(deviation <= bound + 1)), f"{mechanism}: counts far from the noise model")
-
-
-def values_within_a_large_report_are_as_dependent_as_claimed(make: Factory) -> None:
-    """Products of two entries of a single report's tally have the mean that the noise model gives them (k = 17)."""
-    mechanism, n = made(make, 17, 1.0), 4000
-    reports = mechanism.privatize(np.ones(n, dtype=int), rng=60_000).data
-    tallies = mechanism.contributions(reports).astype(float)
-    truth = np.eye(mechanism.k)[1]
-    claimed = mechanism.noise.report_covariance(truth)
-    centred = tallies - mechanism.noise.mean(truth)
-    found = centred.T @ centred / n
-    spread = np.sqrt(np.maximum((centred**2).T @ centred**2 / n - found**2, 0) / n)
-    # 6.5 standard errors as above, and one report more or less
-    far = np.abs(found - claimed) > 6.5 * spread + 1 / n
-    require(not far.any(), f"{mechanism}: entries of one report depend on each other otherwise than claimed")
 
 
 _LAGS = (1, 2, 3, 7, 8, 64, 4096, 1 << 16)
@@ -297,48 +271,30 @@ def batches_of_every_size_follow_the_channel(make: Factory) -> None:
         fits(pvalue, f"{mechanism}: batches of {size}")
 
 
-def secure_reports_are_made_as_seeded_ones(make: Factory) -> None:
-    """Given the same words, reports from secure randomness and from a seed are the same, bit by bit."""
+def chance_comes_from_secure_bytes_or_a_seed(make: Factory) -> None:
+    """Given the same words, secure and seeded reports are the same, bit by bit; only the latter are called simulated.
+
+    So they depend on these words and nothing else. Simulated tallies follow their seed, too.
+    """
     for k, n in ((3, 1_500), (300, 300)):
         mechanism = made(make, k, 1.0)
-        values = np.arange(n) % mechanism.k
+        values, before = np.arange(n) % mechanism.k, _global_generator()
         with patch("ldpstats.numbers.randomness.urandom", seeded_bytes(np.random.default_rng(61))):
             secure = mechanism.privatize(values)
-        seeded = mechanism.privatize(values, rng=61)
+        seeded, other = (mechanism.privatize(values, rng=seed) for seed in (61, 62))
         require(
             secure.data.dtype == seeded.data.dtype and np.array_equal(secure.data, seeded.data),
             f"{mechanism}: reports from secure randomness are made otherwise than seeded ones",
         )
-
-
-def default_randomness_is_secure(make: Factory) -> None:
-    """Without a seed, reports depend on the operating system's bytes and nothing else, and are not called simulated."""
-    mechanism = made(make, 3, 1.0)
-    values = np.zeros(500, dtype=int)
-    before = _global_generator()
-    first, second = mechanism.privatize(values), mechanism.privatize(values)
-    require(not first.simulated, f"{mechanism}: calls secure reports simulated")
-    require(not np.array_equal(first.data, second.data), f"{mechanism}: two secure runs are equal")
-    scripted = []
-    for seed in (1, 1, 2):
-        with patch("ldpstats.numbers.randomness.urandom", np.random.default_rng(seed).bytes):
-            scripted.append(mechanism.privatize(values).data)
-    require(np.array_equal(scripted[0], scripted[1]), f"{mechanism}: reports depend on more than secure bytes")
-    require(not np.array_equal(scripted[0], scripted[2]), f"{mechanism}: reports do not depend on the secure bytes")
-    require(before == _global_generator(), f"{mechanism}: moved numpy's global generator")
-
-
-def seeds_reproduce(make: Factory) -> None:
-    """One seed gives one result, another seed another, and both are called simulated."""
-    mechanism = made(make, 3, 1.0)
-    values = np.zeros(500, dtype=int)
-    first, again, other = (mechanism.privatize(values, rng=seed) for seed in (7, 7, 8))
-    require(np.array_equal(first.data, again.data), f"{mechanism}: the same seed gives different reports")
-    require(not np.array_equal(first.data, other.data), f"{mechanism}: different seeds give the same reports")
-    marked = first.simulated and mechanism.count(first).simulated == len(first)
-    require(marked, f"{mechanism}: seeded reports do not say simulated")
-    tallies = [mechanism.simulate([50] * mechanism.k, rng=seed).counts for seed in (7, 7)]
-    require(np.array_equal(tallies[0], tallies[1]), f"{mechanism}: the same seed simulates different tallies")
+        require(not np.array_equal(seeded.data, other.data), f"{mechanism}: different seeds give the same reports")
+        first, second = (mechanism.privatize(values).data for _ in range(2))
+        require(not np.array_equal(first, second), f"{mechanism}: two secure runs are equal")
+        require(before == _global_generator(), f"{mechanism}: moved numpy's global generator")
+        require(not secure.simulated, f"{mechanism}: calls secure reports simulated")
+        marked = seeded.simulated and mechanism.count(seeded).simulated == n
+        require(marked, f"{mechanism}: seeded reports do not say simulated")
+        tally, again = (mechanism.simulate([50] * mechanism.k, rng=7).counts for _ in range(2))
+        require(np.array_equal(tally, again), f"{mechanism}: the same seed simulates different tallies")
 
 
 def reports_travel_as_they_are(make: Factory) -> None:

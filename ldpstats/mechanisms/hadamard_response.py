@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ldpstats.mechanisms.base import Mechanism, settled
 from ldpstats.mechanisms.grr import SymbolResponse
 from ldpstats.noise.hadamard import HadamardRandomizedResponse, HadamardResponse, odd, order, places
-from ldpstats.numbers.arrays import BoolArray, at_least, positive_epsilon
+from ldpstats.numbers.arrays import BoolArray
 from ldpstats.numbers.grid import GRID, exp_below, favoured_numerator, probability
 from ldpstats.numbers.randomness import Draws
 
@@ -29,11 +29,11 @@ class HR(Mechanism):
     With Z = s e^ε + K - s the estimate of a frequency is Z / (s (e^ε - 1)) times the mean of the row's entries at
     the reports of its block.
 
-    The paper has B = 2^(⌈log₂ min(e^ε, 2k)⌉ - 1) blocks, which `published_blocks` returns, of b = 2^⌈log₂(k/B + 1)⌉
-    outputs. Here b is the same function of B, but B is a number of your own or else the one of least exact variance
-    when all values are equally frequent; it need not be a power of two. At ε = 1 that is one block where the paper
-    has two, and leaves 65 to 85 % of the variance; at ε = 4 and k = 1000, where the paper has 32 blocks and values
-    in only 16 of them, it is 33 blocks and leaves 69 %.
+    The paper has B = 2^(⌈log₂ min(e^ε, 2k)⌉ - 1) blocks of b = 2^⌈log₂(k/B + 1)⌉ outputs. Here b is the same function
+    of B, but B is a number of your own or else the one of least exact variance when all values are equally frequent;
+    it need not be a power of two. At ε = 1 that is one block where the paper has two, and leaves 65 to 85 % of the
+    variance; at ε = 4 and k = 1000, where the paper has 32 blocks and values in only 16 of them, it is 33 blocks and
+    leaves 69 %.
 
     Parameters
     ----------
@@ -178,15 +178,6 @@ class HRR(SymbolResponse):
         columns = draws.uniform(order(self.k), values.shape)
         reports: NDArray[np.int64] = 2 * columns + draws.respond(odd(values, columns), 2, self.truth)
         return reports
-
-
-def published_blocks(k: int, epsilon: float) -> int:
-    """Return the paper's number of blocks for HR: the largest power of two below e^ε and 2k, or 1."""
-    limit = min(exp_below(positive_epsilon(epsilon)), Fraction(2 * at_least(k, 2, "k")))
-    blocks = 1
-    while 2 * blocks < limit:
-        blocks *= 2
-    return blocks
 
 
 def _block_size(k: int, blocks: int) -> int:

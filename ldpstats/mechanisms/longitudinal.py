@@ -212,7 +212,9 @@ class Longitudinal(Mechanism):
         >>> [round(lgrr.changing_epsilon(rounds, others=0), 2) for rounds in (4, 8, 16, 64)]
         [1.8, 4.1, 8.82, 37.14]
         """
-        return strict_epsilon(self.changing_ratio(*checked_course(rounds, changes, others)))
+        number, one = at_least(rounds, 1, "rounds"), at_least(changes, 0, "changes")
+        other = one if others is None else at_least(others, 0, "others")
+        return strict_epsilon(self.changing_ratio(number, min(one, number - 1), min(other, number - 1)))
 
     def privacy(self, rounds: int | None = None, changes: int = 0) -> PrivacyStatement:
         """Return the guarantee for everything that a respondent ever sends about one value.
@@ -266,17 +268,12 @@ def changing_ratio(parts: RespondentSet, values: int, rounds: int, changes: int,
     enumerated, and for each the numbers of reports of every kind in each stretch, which are sufficient.
     """
     courses = _affordable(_courses(values, rounds, changes, others), kinds=len(parts(1)[0].shown[0]))
-    largest = {course: _log_ratio(parts, course) for course in courses}
+    largest = {
+        course: sum(part.copies * float(_log_ratios(part, course)[1].max()) for part in parts(_visited(course)))
+        for course in courses
+    }
     near = max(largest.values()) - _NEARLY
     return max(_exact_ratio(parts, course) for course, level in largest.items() if level >= near)
-
-
-def checked_course(rounds: int, changes: int, others: int | None) -> tuple[int, int, int]:
-    """Check the numbers of rounds and of value changes, which are capped at one less than the rounds."""
-    number = at_least(rounds, 1, "rounds")
-    most = at_least(changes, 0, "changes")
-    other = most if others is None else at_least(others, 0, "others")
-    return number, min(most, number - 1), min(other, number - 1)
 
 
 def _courses(values: int, rounds: int, changes: int, others: int) -> Iterator[Course]:
@@ -331,10 +328,6 @@ def _affordable(courses: Iterable[Course], kinds: int) -> list[Course]:
                 "Ask about fewer rounds, changes or values; the level only rises with each of them.",
             )
     return found
-
-
-def _log_ratio(parts: RespondentSet, course: Course) -> float:
-    return sum(part.copies * float(_log_ratios(part, course)[1].max()) for part in parts(_visited(course)))
 
 
 def _exact_ratio(parts: RespondentSet, course: Course) -> Fraction:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,9 +13,10 @@ from ldpstats.mechanisms.base import Reports
 from ldpstats.mechanisms.longitudinal import Longitudinal
 from ldpstats.numbers.arrays import as_array, integers_below
 from ldpstats.numbers.randomness import Draws, Rng, client_draws
+from ldpstats.saving.codec import decoded, encoded
 from ldpstats.saving.files import Saveable, opened, sealed
 
-_SAVED = ("memo", 2)
+_SAVED = ("memo", 1)
 _NAMES = {"mechanism", "simulated", "users", "keys", "answers"}
 _INT64 = np.iinfo(np.int64)
 
@@ -156,8 +155,8 @@ class Memo(Saveable):
             "mechanism": self.mechanism.to_dict(),
             "simulated": self.simulated,
             "users": self._users.tolist(),
-            "keys": _encoded(self._keys.to_numpy()),
-            "answers": _encoded(self._answers),
+            "keys": encoded(self._keys.to_numpy()),
+            "answers": encoded(self._answers),
         }
         return sealed(*_SAVED, body)
 
@@ -171,33 +170,29 @@ class Memo(Saveable):
         mechanism : Longitudinal, optional
             What it must be a memo of. A mechanism from outside the package has to be given; others are named in it.
         """
-        return opened(text, *_SAVED, partial(cls._read, mechanism))
-
-    @classmethod
-    def _read(cls, mechanism: Longitudinal | None, body: dict[str, Any]) -> Memo:
         from ldpstats.mechanisms.registry import mechanism as named
 
-        memo = cls(named(**body["mechanism"]) if mechanism is None else mechanism)  # type: ignore[arg-type]  # refuses others
-        memo._restore(body)
-        return memo
+        def read(body: dict[str, Any]) -> Memo:
+            memo = cls(named(**body["mechanism"]) if mechanism is None else mechanism)  # type: ignore[arg-type]  # refuses others
+            used = memo.mechanism
+            if set(body) != _NAMES or body["mechanism"] != used.to_dict():
+                raise ValueError(f"it holds {one_line(list(body))}, made for {body['mechanism']}, not for {used}")
+            users, keys, simulated = _named(body["users"]), decoded(body["keys"]), body["simulated"]
+            answers = Reports(used, decoded(body["answers"])).data
+            owners, first = np.unique(keys // used.most_classes, return_index=True)
+            whole = keys.dtype == np.int64 and np.unique(keys).size == len(keys) == len(answers)
+            whole = whole and np.array_equal(owners, np.arange(len(users))) and not users.has_duplicates
+            if not whole or not isinstance(simulated, bool):
+                raise ValueError("users and answers do not belong together")
+            # with two hash functions a respondent would spend more than was said
+            kept = used.kept(answers)
+            if not np.array_equal(kept, kept[first][keys // used.most_classes]):
+                raise ValueError("permanent answers of one respondent that do not share what she keeps")
+            memo.simulated, memo._users, memo._keys = simulated, users, pd.Index(keys)
+            memo._answers, memo._first = answers, first
+            return memo
 
-    def _restore(self, body: dict[str, Any]) -> None:
-        mechanism = self.mechanism
-        if set(body) != _NAMES or body["mechanism"] != mechanism.to_dict():
-            raise ValueError(f"it holds {one_line(list(body))}, made for {body['mechanism']}, not for {mechanism}")
-        users, keys = _named(body["users"]), _decoded(body["keys"], np.dtype(np.int64))
-        flat = _decoded(body["answers"], mechanism.report_format.dtype)
-        answers = Reports(mechanism, flat.reshape(mechanism.report_format.shape(keys.size))).data
-        owners, first = np.unique(keys // mechanism.most_classes, return_index=True)
-        whole = np.array_equal(owners, np.arange(len(users))) and np.unique(keys).size == keys.size
-        if not whole or users.has_duplicates or not isinstance(body["simulated"], bool):
-            raise ValueError("users and answers do not belong together")
-        # with two hash functions a respondent would spend more than was said
-        kept = mechanism.kept(answers)
-        if not np.array_equal(kept, kept[first][keys // mechanism.most_classes]):
-            raise ValueError("permanent answers of one respondent that do not share what she keeps")
-        self.simulated, self._users, self._keys = body["simulated"], users, pd.Index(keys)
-        self._answers, self._first = answers, first
+        return opened(text, *_SAVED, read)
 
 
 def _named(users: ArrayLike) -> pd.Index[Any]:
@@ -216,12 +211,3 @@ def _named(users: ArrayLike) -> pd.Index[Any]:
     raise LdpstatsError(
         f"users of kind {kind!r} and shape {array.shape}{missing}", "a flat array of whole numbers, or of texts"
     )
-
-
-def _encoded(array: NDArray[Any]) -> str:
-    little_endian = array.astype(array.dtype.newbyteorder("<"))
-    return base64.b64encode(little_endian.tobytes()).decode()
-
-
-def _decoded(text: str, dtype: np.dtype[Any]) -> NDArray[Any]:
-    return np.frombuffer(base64.b64decode(text, validate=True), dtype.newbyteorder("<")).astype(dtype)

@@ -263,11 +263,7 @@ class SHist(CohortAnswers):
         return (shares[..., ::2] - shares[..., 1::2]) @ signs / contrast
 
 
-def _signs(k: int, maps: int, _symbols: int, seed: int) -> NDArray[np.int64]:
-    return _bits(maps, k, seed).astype(np.int64)
-
-
-def _bits(rows: int, k: int, seed: int) -> NDArray[np.uint8]:
-    """Return random bits; numpy promises that raw words stay the same for a seed in all its versions."""
+def _signs(k: int, rows: int, _symbols: int, seed: int) -> NDArray[np.int64]:
+    """Return random bits, a row of k each; numpy promises that raw words stay the same for a seed in all versions."""
     words = np.random.PCG64(seed).random_raw(-(-rows * k // 64)).astype("<u8")
-    return np.unpackbits(words.view(np.uint8), count=rows * k).reshape(rows, k)
+    return np.unpackbits(words.view(np.uint8), count=rows * k).reshape(rows, k).astype(np.int64)

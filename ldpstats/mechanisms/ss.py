@@ -120,17 +120,15 @@ class SS(Mechanism):
 
 
 def _best_size(k: int, epsilon: float) -> int:
-    ideal = Fraction(k) / (exp_below(epsilon) + 1)
-    lower = int(ideal)
-    return min(
-        (size for size in (lower, lower + 1) if 1 <= size < k), key=lambda size: _variance_at_uniform(k, epsilon, size)
-    )
+    """Return the size that gives the least variance where all values are equally frequent."""
 
+    def variance(size: int) -> float:
+        noise = SupportNoise.subset(k, probability(favoured_numerator(epsilon, size, k)), size)
+        mean = noise.q + noise.delta / k
+        return mean * (1 - mean) / noise.delta**2
 
-def _variance_at_uniform(k: int, epsilon: float, size: int) -> float:
-    noise = SupportNoise.subset(k, probability(favoured_numerator(epsilon, size, k)), size)
-    mean = noise.q + noise.delta / k
-    return mean * (1 - mean) / noise.delta**2
+    lower = int(k / (exp_below(epsilon) + 1))
+    return min((size for size in (lower, lower + 1) if 1 <= size < k), key=variance)
 
 
 def subset_bits(values: int, size: int) -> int:

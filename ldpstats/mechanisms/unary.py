@@ -186,13 +186,8 @@ class SUE(UnaryEncoding):
     @property
     def bit_numerators(self) -> tuple[int, int]:
         """How often the true bit is sent as set, and how often another one, in GRID-ths."""
-        return _symmetric_bits(self.epsilon)
-
-
-def _symmetric_bits(epsilon: float) -> tuple[int, int]:
-    """Return SUE's probabilities, in GRID-ths, of sending a true and a false bit as set: all are flipped alike."""
-    flip = numerator_at_least(1 / (exp_below(epsilon / 2) + 1))
-    return GRID - flip, flip
+        flip = numerator_at_least(1 / (exp_below(self.epsilon / 2) + 1))
+        return GRID - flip, flip
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,11 +272,7 @@ class OneHotCMS(UnaryEncoding):
     aliases: ClassVar[tuple[str, ...]] = ("one-hot cms",)
     source: ClassVar[str] = "Le & Zia 2020"
     purpose: ClassVar[str] = "comparison with the paper"
-
-    @property
-    def bit_numerators(self) -> tuple[int, int]:
-        """How often the true bit is sent as set, and how often another one, in GRID-ths."""
-        return _symmetric_bits(self.epsilon)
+    bit_numerators = SUE.bit_numerators
 
 
 @dataclass(frozen=True, slots=True)

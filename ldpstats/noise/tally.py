@@ -61,7 +61,10 @@ class Tally(Saveable):
                 f"counts that add up to {size * self.n}: every report counts for {size}",
                 "Counts are missing, or belong to other reports.",
             )
-        object.__setattr__(self, "simulated", _checked_simulated(self.simulated, self.n))
+        said = self.simulated
+        all_or_none = isinstance(said, (bool, np.bool_))
+        simulated = self.n * bool(said) if all_or_none else at_least(said, 0, "simulated", self.n)
+        object.__setattr__(self, "simulated", simulated)
         counts.setflags(write=False)
         object.__setattr__(self, "counts", counts)
 
@@ -136,15 +139,6 @@ def simulation(simulated: int, n: int) -> str:
     if not simulated:
         return ""
     return f" ({simulated:,} of {n:,} reports simulated)" if simulated < n else " (simulated)"
-
-
-def _checked_simulated(value: object, n: int) -> int:
-    """Return how many of n reports were simulated; True stands for all."""
-    if isinstance(value, (bool, np.bool_)):
-        return n if value else 0
-    if at_least(value, 0, "simulated") > n:
-        raise ReportError(f"{value} simulated reports of {n}", "no more than there are")
-    return at_least(value, 0, "simulated")
 
 
 def _signed_counts(values: ArrayLike, cells: int, what: str) -> NDArray[np.int64]:

@@ -14,7 +14,6 @@ from support.parameters import certifications
 from ldpstats.conformance import certify, checks_of, exact_channel
 from ldpstats.conformance.enumeration import TooManyCoursesError, report_law
 from ldpstats.mechanisms import GRR, HR, LGRR, LH, LOSUE, LUE, REGISTRY, SS, DBitFlip, DBitFlipPM, Mechanism, SHist
-from ldpstats.mechanisms.hadamard_response import published_blocks
 from ldpstats.numbers.randomness import Draws
 
 
@@ -26,7 +25,7 @@ def share_of(epsilon: Any, share: float) -> Any:
 OPTIONS = {
     "SS with omega = k/2": lambda k, epsilon: SS(k, epsilon, omega=max(1, k // 2)),
     "LH with 3 symbols": lambda k, epsilon: LH(k, epsilon, symbols=3),
-    "HR with the paper's blocks": lambda k, epsilon: HR(k, epsilon, published_blocks(k, epsilon)),
+    "HR with two blocks": lambda k, epsilon: HR(k, epsilon, blocks=2),
     "HR with k/3 blocks": lambda k, epsilon: HR(k, epsilon, blocks=max(1, k // 3)),
     "HR with k blocks": lambda k, epsilon: HR(k, epsilon, blocks=k),
     "SHist with k + 1 rows": lambda k, epsilon: SHist(k, epsilon, rows=k + 1, seed=5),

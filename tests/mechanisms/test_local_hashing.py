@@ -13,11 +13,8 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc
 from support.comparisons import FALSE_FAILURE_RATE
 
-from ldpstats.conformance import exact_channel
-from ldpstats.conformance.requirements import counted, fit_pvalue
 from ldpstats.errors import LdpstatsError
-from ldpstats.mechanisms import Mechanism
-from ldpstats.mechanisms.local_hashing import BLH, LH, OLH, best_symbols
+from ldpstats.mechanisms.local_hashing import LH, OLH, best_symbols
 from ldpstats.numbers import kernels
 from ldpstats.numbers.hashing import LARGEST_SYMBOLS, support_counts, symbols_of
 
@@ -115,41 +112,6 @@ def test_symbols_of_two_and_three_values_are_uniform_and_independent(g: int, val
 def test_without_scattering_three_values_in_a_row_would_depend_on_each_other() -> None:
     upper = [(SEEDS[:, 0] * np.uint64(value) + SEEDS[:, 1]) >> np.uint64(62) for value in range(3)]
     assert uniform_pvalue((16 * upper[0] + 4 * upper[1] + upper[2]).astype(np.int64), 64) < FALSE_FAILURE_RATE
-
-
-@pytest.mark.parametrize("g", [2, 3, 8])
-def test_supports_are_counted_as_the_symbols_say(g: int) -> None:
-    mechanism = LH(40, 1.0, symbols=g)
-    reports = mechanism.privatize(np.arange(500) % 40, rng=2).data
-    supported = np.stack([symbols(value, g, np.ascontiguousarray(reports[:, :2])) for value in range(40)], axis=1)
-    supported = (supported == reports[:, 2:].astype(np.int64)).astype(np.int64)
-    np.testing.assert_array_equal(mechanism.contributions(reports), supported)
-    np.testing.assert_array_equal(mechanism.count_reports(reports), supported.sum(axis=0))
-    assert mechanism.contributions(reports[:0]).shape == (0, 40)
-
-
-def maps_and_answers(mechanism: Mechanism, reports: NDArray[Any], g: int) -> NDArray[np.int64]:
-    """Return what a report says: its function's symbols of all values, and the answer."""
-    seeds = np.ascontiguousarray(reports[:, :2])
-    maps = [symbols(value, g, seeds) for value in range(mechanism.k)]
-    return np.stack([*maps, reports[:, 2].astype(np.int64)], axis=1)
-
-
-@pytest.mark.parametrize(("mechanism", "g"), [(BLH(2, 1.0), 2), (BLH(3, 0.5), 2), (LH(3, 2.0, 3), 3), (OLH(2, 1.0), 4)])
-def test_privatized_reports_have_the_exact_law_of_ideal_hashing(mechanism: Mechanism, g: int) -> None:
-    values = np.arange(200_000 * mechanism.k) % mechanism.k
-    reports = mechanism.privatize(values, rng=3).data
-    for value, law in enumerate(exact_channel(mechanism)):
-        rows = maps_and_answers(mechanism, np.stack([np.frombuffer(one, np.uint64) for one in law]), g)
-        ideal = {row.tobytes(): float(p) for row, p in zip(rows, law.values(), strict=True)}
-        seen = counted(maps_and_answers(mechanism, reports[values == value], g))
-        assert fit_pvalue(seen, ideal) > FALSE_FAILURE_RATE
-
-
-def test_everybody_has_a_function_of_her_own() -> None:
-    reports = OLH(5, 1.0).privatize(np.zeros(100_000, dtype=int), rng=5).data
-    assert len(np.unique(reports[:, 0])) == 100_000
-    assert len(np.unique(reports[:, 1])) == 100_000
 
 
 def rare_variance(epsilon: float, g: int) -> float:

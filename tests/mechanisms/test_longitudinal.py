@@ -43,22 +43,6 @@ def test_a_memo_that_draws_permanent_answers_again_is_caught(make: Factory) -> N
         values_that_return_find_their_answer(make, ForgetfulMemo)
 
 
-def test_averaging_many_rounds_finds_the_permanent_answer_and_no_more() -> None:
-    """The most frequent of 200 reports is the value as often as the permanent answer is: binomial, within 1e-7."""
-    users, values = np.arange(2000), np.arange(2000) % 5
-    lgrr = LGRR(5, 2.0, 1.0)
-    found = {}
-    for kind in (Memo, ForgetfulMemo):
-        memo = kind(lgrr)
-        rng = np.random.default_rng(4)
-        rounds = np.stack([memo.reports(users, values, rng).data for _ in range(200)])
-        frequency = (rounds[..., None] == np.arange(5)).sum(axis=0)
-        found[kind] = float(np.mean(frequency.argmax(axis=1) == values))
-    truth = exp(2) / (exp(2) + 4)
-    assert abs(found[Memo] - truth) < 5.5 * np.sqrt(truth * (1 - truth) / 2000)
-    assert found[ForgetfulMemo] > 0.98
-
-
 @pytest.mark.parametrize("first", [0.5, 1.0, 2.0, 4.0])
 @pytest.mark.parametrize("level", [4.5, 8.0])
 def test_a_report_does_not_depend_on_the_permanent_level(first: float, level: float) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import pickle
 from dataclasses import replace
 from itertools import combinations, product
 from typing import Any
@@ -79,11 +78,7 @@ class TestTheLaw:
         assert whole.supports(np.full(10, 0.1))
         assert not whole.supports(np.append(np.full(9, 0.2), -0.8))
 
-    def test_it_can_be_saved_and_pickled_and_a_file_cannot_ask_for_too_much(self) -> None:
-        noise = SS(6, 0.5).finest.noise
-        assert decoded(encoded(noise)) == noise
-        assert pickle.loads(pickle.dumps(noise)) == noise  # noqa: S301  # our own
-        assert noise != OUE(6, 0.5).finest.noise
+    def test_a_file_cannot_ask_for_too_much(self) -> None:
         many = [SupportNoise.independent(cells, 0.5, 0.1) for cells in (11, 4 * 10**6)]
         for support in (*many, SupportNoise.subset(4 * 10**6, 0.9, 2 * 10**6), SupportNoise.subset(17, 0.9, 4)):
             with pytest.raises(LdpstatsError, match=f"of {support.cells:,} values.*up to 1,024"):

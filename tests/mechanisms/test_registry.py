@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 import ldpstats as ldp
 from ldpstats.attacks.auditing import audit
 from ldpstats.cli import main
-from ldpstats.conformance import certify, check_named
+from ldpstats.conformance import certify
 from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms import (
     GRR,
@@ -105,10 +105,8 @@ class TestRegistered:
         assert type(ldp.mechanism("rotation", k=3, epsilon=1.0)) is again
         assert Rotation not in registered_mechanisms()
 
-    def test_the_suite_and_audits_take_it(self) -> None:
+    def test_audits_take_it(self) -> None:
         register_mechanism(Rotation)
-        kind: Any = type(ldp.mechanism("rotation", k=2, epsilon=1.0))
-        assert check_named("privacy_is_exact")(kind) is None
         assert audit(ldp.mechanism("rotation", k=4, epsilon=1.0), n=20_000, rng=1).verdict.startswith("HOLDS")
 
 

@@ -17,7 +17,7 @@ from ldpstats.errors import LdpstatsError, NotIdentifiedError, ReportError
 from ldpstats.mechanisms import SUE, Mechanism
 from ldpstats.mechanisms.cohorts import Codes
 from ldpstats.mechanisms.hadamard_response import HRR
-from ldpstats.mechanisms.sketch import CMS, HCMS, SHist, _bits
+from ldpstats.mechanisms.sketch import CMS, HCMS, SHist, _signs
 from ldpstats.noise import MultinomialNoise, Tally
 from ldpstats.numbers.arrays import FloatArray
 
@@ -176,8 +176,8 @@ def signs(mechanism: SHist) -> NDArray[np.float64]:
 
 def test_the_matrix_is_the_same_for_all_who_have_the_seed() -> None:
     # written down once: a new numpy must not change a public matrix that respondents already use
-    assert np.packbits(_bits(4, 16, 0), axis=1).tolist() == [[95, 130], [194, 217], [207, 235], [15, 163]]
-    np.testing.assert_array_equal(SHist(16, 1.0).noise.channel.codes, _bits(64, 16, 0))
+    assert np.packbits(_signs(16, 4, 2, 0), axis=1).tolist() == [[95, 130], [194, 217], [207, 235], [15, 163]]
+    np.testing.assert_array_equal(SHist(16, 1.0).noise.channel.codes, _signs(16, 64, 2, 0))
     assert SHist(16, 1.0).noise == SHist(16, 1.0).noise
     assert SHist(16, 1.0).noise != SHist(16, 1.0, seed=1).noise
 
@@ -192,7 +192,7 @@ def test_its_bits_are_fair_and_independent() -> None:
 
 def test_seeds_whose_matrix_leaves_values_together_are_passed_over() -> None:
     def rank(seed: int) -> int:
-        return int(np.linalg.matrix_rank(np.vstack([np.ones(3), 1.0 - 2.0 * _bits(3, 3, seed)])))
+        return int(np.linalg.matrix_rank(np.vstack([np.ones(3), 1.0 - 2.0 * _signs(3, 3, 2, seed)])))
 
     seed = next(seed for seed in range(100) if rank(seed) < 3)
     following = next(one for one in range(seed, seed + 100) if rank(one) == 3)

@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from itertools import product
+import json
+import pickle
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.special import chdtrc
-from support.comparisons import FALSE_FAILURE_RATE, close, on_contrasts, some_frequencies
+from support.channel_definitions import COHORTS as CODED, HADAMARD
+from support.comparisons import close, fits, on_contrasts, some_frequencies
 from support.report_laws import has_enumerated_moments, report_law
 from support.revealed_bits import BLOOM, REVEALED, SOME_OF_A_COHORT as SOME
 
+from ldpstats.conformance.requirements import counted, law_of_tally
 from ldpstats.errors import NotIdentifiedError
 from ldpstats.noise import (
     AdditiveNoise,
     DenseChannel,
+    DiscreteLaplace,
     NoiseModel,
+    NoisyCounts,
     RevealedBits,
     SummedSupport,
     SupportNoise,
     TruthOrFake,
 )
 from ldpstats.noise.pattern_channel import pattern_channel, patterns_of
+from ldpstats.saving.codec import decoded, encoded
 
 SUBSETS = [SupportNoise.subset(*one) for one in [(2, 0.7, 1), (3, 0.8, 2), (4, 0.6, 2), (6, 0.75, 3), (4, 1.0, 2)]]
 BITS = [SupportNoise.independent(*one) for one in [(2, 0.5, 0.1), (4, 0.5, 0.2), (3, 1.0, 0.0)]]
@@ -42,10 +46,12 @@ ADDED = [
     AdditiveNoise(4, (0.5, 0.3, 0.2)),
     AdditiveNoise(3, (0.7, 0.3)),
 ]
+RELEASES = [NoisyCounts(3, 100, DiscreteLaplace(2.5))]
 PATTERNS = [pattern_channel(noise) for noise in (SUBSETS[3], BITS[1])]
-ALL = [*SUBSETS, *BITS, *SUMS, *FAKES, TALL, FLAT, *WRITTEN_OUT, *ADDED, *PATTERNS, *REVEALED.values()]
+NAMED = HADAMARD | CODED | REVEALED
+ALL = [*SUBSETS, *BITS, *SUMS, *FAKES, TALL, FLAT, *WRITTEN_OUT, *ADDED, *PATTERNS, *NAMED.values()]
 
-NAMES = [*map(str, ALL[: -len(REVEALED)]), *REVEALED]
+NAMES = [*map(str, ALL[: -len(NAMED)]), *NAMED]
 each_noise = pytest.mark.parametrize("noise", ALL, ids=NAMES)
 
 
@@ -88,9 +94,6 @@ def test_whole_reports_are_counted_by_value_through_their_members(noise: Support
     channel = patterns_of(noise)
     assert channel is not None
     assert channel.by_value == noise
-    assert channel.has_likelihood
-    assert not channel.exchangeable
-    assert channel.members is not None
     assert close(channel.mean(np.eye(noise.cells)) @ channel.members, noise.mean(np.eye(noise.cells)))
 
 
@@ -106,47 +109,36 @@ def test_log_likelihoods_and_the_level_are_those_of_the_enumerated_reports(noise
     assert noise.epsilon == pytest.approx(np.log((law.max(axis=1) / law.min(axis=1)).max()), rel=1e-12)
 
 
-def fits(seen: Counter[tuple[int, ...]], law: dict[tuple[int, ...], float]) -> bool:
-    """Pearson's test against an exact law, whose rare outcomes are taken together; the impossible never fits."""
-    n = sum(seen.values())
-    pooled: dict[Any, list[float]] = defaultdict(lambda: [0.0, 0.0])
-    for outcome, chance in law.items():
-        where = pooled[outcome if n * chance >= 10 else "rare"]
-        where[0] += seen[outcome]
-        where[1] += n * chance
-    statistic = sum((found - expected) ** 2 / expected for found, expected in pooled.values() if expected > 0)
-    return (
-        set(seen) <= {one for one in law if law[one] > 0}
-        and chdtrc(max(len(pooled) - 1, 1), statistic) > FALSE_FAILURE_RATE
-    )
-
-
-def tally_law(noise: NoiseModel, respondents: list[NDArray[np.float64]]) -> dict[tuple[int, ...], float]:
-    """Add up independent reports of respondents whose values have the given frequencies."""
-    rows, law = report_law(noise)
-    total: dict[tuple[int, ...], float] = {(0,) * noise.outputs: 1.0}
-    for frequencies in respondents:
-        following: dict[tuple[int, ...], float] = defaultdict(float)
-        for (counts, chance), (row, more) in product(total.items(), zip(rows, law @ frequencies, strict=True)):
-            following[tuple((np.array(counts) + row).tolist())] += chance * more
-        total = following
-    return total
-
-
 @each_noise
 def test_tallies_of_few_respondents_have_their_exact_law(noise: NoiseModel) -> None:
+    rows, law = report_law(noise)
+
+    def contributions(frequencies: Any) -> list[tuple[Any, float]]:
+        return list(zip(rows, (law @ frequencies).tolist(), strict=True))
+
     known = np.bincount([0, 0, noise.cells - 1], minlength=noise.cells)
     given = noise.simulate(np.tile(known, (40_000, 1)), np.random.default_rng(1))
-    assert fits(Counter(map(tuple, given.tolist())), tally_law(noise, [np.eye(noise.cells)[x] for x in (0, 0, -1)]))
+    expected = law_of_tally([contributions(np.eye(noise.cells)[value]) for value in (0, 0, -1)])
+    assert fits(counted(given), expected)
     frequencies = some_frequencies(noise.cells)[0]
     random = noise.draw(frequencies, 3, 40_000, np.random.default_rng(2))
-    assert fits(Counter(map(tuple, random.tolist())), tally_law(noise, [frequencies] * 3))
+    assert fits(counted(random), law_of_tally([contributions(frequencies)] * 3))
 
 
 def test_the_test_of_a_law_sees_a_flip_that_is_off_by_a_twentieth() -> None:
     off = RevealedBits(BLOOM.encoding, BLOOM.keep, BLOOM.flip * 0.95, cohorts=2)
     tallies = off.simulate(np.tile([1, 0, 0], (100_000, 1)), np.random.default_rng(5))
-    assert not fits(Counter(map(tuple, tallies.tolist())), tally_law(BLOOM, [np.eye(3)[0]]))
+    rows, law = report_law(BLOOM)
+    expected = law_of_tally([list(zip(rows, law[:, 0].tolist(), strict=True))])
+    assert fits(counted(BLOOM.simulate(np.tile([1, 0, 0], (100_000, 1)), np.random.default_rng(5))), expected)
+    assert not fits(counted(tallies), expected)
+
+
+@pytest.mark.parametrize("noise", [*ALL, *RELEASES], ids=str)
+def test_models_are_saved_and_pickled_as_they_are(noise: NoiseModel) -> None:
+    for again in (decoded(json.loads(json.dumps(encoded(noise)))), pickle.loads(pickle.dumps(noise))):  # noqa: S301  # made here
+        assert again == noise
+        assert hash(again) == hash(noise)
 
 
 def has_moments(tallies: NDArray[np.int64], mean: NDArray[np.float64], covariance: NDArray[np.float64]) -> bool:
@@ -209,14 +201,19 @@ def test_a_channel_written_out_says_the_same_as_its_structure(fake: NoiseModel, 
     assert dense.epsilon == pytest.approx(fake.epsilon, rel=1e-12)
 
 
-def test_randomized_response_is_selection_of_subsets_of_one() -> None:
-    truth, cells, n = 0.4, 5, 300
-    fake = TruthOrFake(truth, (1 / cells,) * cells)
-    subset = SupportNoise.subset(cells, truth + (1 - truth) / cells, 1)
-    frequencies = some_frequencies(cells)
-    counts = fake.draw(frequencies[0], n, 3, np.random.default_rng(6))
-    (first, of_first), (second, of_second) = (one.score(frequencies, counts, n) for one in (fake, subset))
-    assert close(subset.covariance(frequencies), fake.covariance(frequencies))
-    assert close(subset.debias(counts / n), fake.debias(counts / n))
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (TruthOrFake(0.4, (0.2,) * 5), SupportNoise.subset(5, 0.4 + 0.6 / 5, 1)),
+        (AdditiveNoise(3, (0.7, 0.3)), SupportNoise.independent(3, 0.7, 0.3)),
+    ],
+    ids=["randomized response, sets of one", "noise of two numbers, unary encoding"],
+)
+def test_models_of_the_same_reports_say_the_same(one: NoiseModel, other: NoiseModel) -> None:
+    n, frequencies = 300, some_frequencies(one.cells)
+    counts = one.draw(frequencies[0], n, 3, np.random.default_rng(6))
+    (first, of_first), (second, of_second) = (noise.score(frequencies, counts, n) for noise in (one, other))
+    assert close(one.covariance(frequencies), other.covariance(frequencies))
+    assert close(one.debias(counts / n), other.debias(counts / n))
     assert close(on_contrasts(of_first.dense()), on_contrasts(of_second.dense()))
     assert close(first - first.mean(axis=-1, keepdims=True), second - second.mean(axis=-1, keepdims=True))

@@ -11,13 +11,12 @@ import numpy as np
 import pytest
 from scipy.special import chdtrc
 from support.comparisons import FALSE_FAILURE_RATE, close, some_frequencies
-from support.revealed_bits import COHORTS, DBITFLIP, FILTERS, REVEALED, SKETCH, UNARY, UNIDENTIFIED
+from support.revealed_bits import COHORTS, FILTERS, REVEALED, SKETCH, UNARY, UNIDENTIFIED
 
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, ReportError
 from ldpstats.noise import SupportNoise, Tally
 from ldpstats.noise.revealed import RevealedBits, differing_bits
 from ldpstats.noise.subsets import uniform_subset_counts
-from ldpstats.saving.codec import decoded, encoded
 
 
 @pytest.mark.parametrize("noise", [one for name, one in REVEALED.items() if name != "unidentified"], ids=str)
@@ -68,12 +67,8 @@ def test_covariances_of_thousands_of_slots_take_no_matrix_of_slots_by_slots() ->
     assert peak < 4096 * 4096 * 8 / 4
 
 
-def test_models_compare_by_content_and_travel() -> None:
-    for noise in (COHORTS, DBITFLIP):
-        again = decoded(encoded(noise))
-        assert noise == again == pickle.loads(pickle.dumps(noise))  # noqa: S301  # made here
-        assert hash(noise) == hash(again)
-        assert not pickle.loads(pickle.dumps(noise)).encoding.flags.writeable  # noqa: S301  # made here
+def test_models_compare_by_content_and_cannot_be_changed() -> None:
+    assert not pickle.loads(pickle.dumps(COHORTS)).encoding.flags.writeable  # noqa: S301  # made here
     turned = RevealedBits(SKETCH[::-1], COHORTS.keep, COHORTS.flip, cohorts=3)
     others = [turned, RevealedBits(SKETCH, 0.8, 0.3), RevealedBits(SKETCH, 0.8, 0.3, cohorts=3, revealed=1), UNARY]
     assert all(other != COHORTS for other in others)

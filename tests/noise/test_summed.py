@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
@@ -16,8 +15,6 @@ from support.report_laws import report_law
 import ldpstats as ldp
 from ldpstats.estimation.estimate import Estimate
 from ldpstats.noise import SummedSupport, SupportNoise
-from ldpstats.noise.weighted import weighted_report
-from ldpstats.saving.codec import decoded, encoded
 
 BITS = SummedSupport(SupportNoise.independent(6, 0.5, 0.2), (3, 1, 2))
 SETS = SummedSupport(SupportNoise.subset(6, 0.75, 3), (1, 4, 1))
@@ -33,13 +30,6 @@ def table_of(mechanism: str, epsilon: float = 1.0, people: Any = None) -> ldp.Ta
 
 class TestNoise:
     """Against enumerated reports; moments, draws and scores are among those of all noise in test_noise.py."""
-
-    @each_noise
-    def test_a_weighted_sum_of_reports(self, noise: SummedSupport) -> None:
-        frequencies, weights = np.array([0.5, 0.2, 0.3]), np.random.default_rng(1).normal(size=(5, 3))
-        rows, law = report_law(noise)
-        expected = np.exp(1j * weights @ rows.T) @ law @ frequencies
-        np.testing.assert_allclose(weighted_report(noise, frequencies, weights), expected, atol=1e-12)
 
     @each_noise
     def test_what_a_report_says_for_a_class(self, noise: SummedSupport) -> None:
@@ -71,10 +61,6 @@ class TestNoise:
         for again in (np.array([0, 1, 1]), np.array([1, 0, 1])):
             assert noise.merged(again) == noise.support.merged(again[classes])
         assert noise.support.merged(np.arange(6)[::-1]) == noise.support
-
-    @each_noise
-    def test_it_survives_json_exactly(self, noise: SummedSupport) -> None:
-        assert decoded(json.loads(json.dumps(encoded(noise)))) == noise
 
     @pytest.mark.parametrize("sizes", [(6,), (3, 2), (3, 4), (6, 0), (3, 3.0)])
     def test_classes_that_are_not_all_values_are_refused(self, sizes: Any) -> None:

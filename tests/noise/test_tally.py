@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import operator
 from collections.abc import Callable
@@ -23,17 +22,11 @@ from ldpstats.noise import (
     Tally,
     TruthOrFake,
 )
-from ldpstats.saving.codec import decoded, encoded
 
 FAKE = TruthOrFake(0.3, (0.1, 0.2, 0.3, 0.4))
 BITS = SupportNoise.independent(4, 0.5, 0.1)
 SETS = SupportNoise.subset(4, 0.7, 2)
 DENSE = DenseChannel(((1 / 3, 2 / 3, 0.0), (0.25, 0.25, 0.5)))
-
-
-@pytest.mark.parametrize("noise", [FAKE, BITS, SETS, DENSE, SupportNoise.subset(1000, 1 / 3, 77)], ids=str)
-def test_noise_survives_json_exactly(noise: NoiseModel) -> None:
-    assert decoded(json.loads(json.dumps(encoded(noise)))) == noise
 
 
 @pytest.mark.parametrize("classes", [(0, 0, 1, 1), (1, 0, 1, 2), (3, 1, 0, 2)])

@@ -3,31 +3,15 @@
 from __future__ import annotations
 
 import math
-from itertools import combinations, product
 
 import numpy as np
 import pytest
 from scipy.stats import norm as normal, poisson
-from support.rare_tables import CELLS
+from support.report_laws import report_law
 
 import ldpstats as ldp
-from ldpstats.noise import NoiseModel, SupportNoise
+from ldpstats.noise import NoiseModel, SummedSupport, SupportNoise
 from ldpstats.noise.weighted import NODES, share_below, weighted_report
-from ldpstats.numbers.arrays import FloatArray
-
-
-def reports_and_probabilities(noise: NoiseModel) -> tuple[FloatArray, FloatArray]:
-    """Return every report of a support mechanism, and its probability, from the definitions."""
-    assert isinstance(noise, SupportNoise)
-    k = noise.cells
-    if noise.size is None:
-        patterns = np.array(list(product([0, 1], repeat=k)))
-        chance = np.where(np.eye(k), noise.p, noise.q)[:, None, :]
-        return patterns, CELLS @ np.where(patterns, chance, 1 - chance).prod(axis=-1)
-    patterns = np.array([[int(v in chosen) for v in range(k)] for chosen in combinations(range(k), noise.size)])
-    inside, outside = math.comb(k - 1, noise.size - 1), math.comb(k - 1, noise.size)
-    given = np.where(patterns, noise.p / inside, (1 - noise.p) / max(outside, 1))
-    return patterns, given @ CELLS
 
 
 class TestLaw:
@@ -35,19 +19,19 @@ class TestLaw:
 
     @pytest.mark.parametrize(
         "noise",
-        [SupportNoise.independent(4, 0.5, 0.1), *(SupportNoise.subset(4, 0.8, size) for size in (1, 2, 3))],
-        ids=["OUE", "SS 1", "SS 2", "SS 3"],
+        [
+            *(ldp.GRR(4, 1.0).noise, SupportNoise.independent(4, 0.5, 0.1)),
+            *(SupportNoise.subset(4, 0.8, size) for size in (1, 2, 3)),
+            SummedSupport(SupportNoise.independent(6, 0.5, 0.2), (3, 1, 2)),
+            SummedSupport(SupportNoise.subset(6, 0.75, 3), (1, 4, 1)),
+        ],
+        ids=str,
     )
-    def test_one_report_is_enumerated(self, noise: SupportNoise) -> None:
-        weights = np.random.default_rng(1).normal(size=(5, 4))
-        patterns, chance = reports_and_probabilities(noise)
-        expected = np.exp(1j * weights @ patterns.T) @ chance
-        assert chance.sum() == pytest.approx(1)
-        assert np.allclose(weighted_report(noise, CELLS, weights), expected, atol=1e-12)
-
-    def test_one_output_of_a_channel(self) -> None:
-        noise, weights = ldp.GRR(4, 1.0).noise, np.random.default_rng(1).normal(size=(5, 4))
-        assert np.allclose(weighted_report(noise, CELLS, weights), np.exp(1j * weights) @ noise.mean(CELLS), atol=1e-12)
+    def test_one_report_is_enumerated(self, noise: NoiseModel) -> None:
+        frequencies = np.arange(1, noise.cells + 1) / np.arange(1, noise.cells + 1).sum()
+        weights, (rows, law) = np.random.default_rng(1).normal(size=(5, noise.cells)), report_law(noise)
+        expected = np.exp(1j * weights @ rows.T) @ law @ frequencies
+        assert np.allclose(weighted_report(noise, frequencies, weights), expected, atol=1e-12)
 
     @pytest.mark.parametrize("mean", [0.05, 0.7, 4.0])
     def test_the_share_below_counts_half_of_what_was_seen(self, mean: float) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.special import chdtrc
 
 from ldpstats import TableSet
 from ldpstats.errors import LdpstatsError
@@ -23,6 +25,19 @@ def some_frequencies(cells: int, tables: int = 3) -> NDArray[np.float64]:
 
 def close(found: Any, expected: Any, tolerance: float = 1e-12) -> bool:
     return bool(np.abs(np.asarray(found) - expected).max() <= tolerance * max(1.0, np.abs(expected).max()))
+
+
+def fits(seen: Mapping[Any, int], law: Mapping[Any, float]) -> bool:
+    """Pearson's test against an exact law, whose rare outcomes are taken together; the impossible never fits."""
+    n = sum(seen.values())
+    pooled: dict[Any, list[float]] = defaultdict(lambda: [0.0, 0.0])
+    for outcome, chance in law.items():
+        where = pooled[outcome if n * chance >= 10 else "rare"]
+        where[0] += seen.get(outcome, 0)
+        where[1] += n * chance
+    statistic = sum((found - expected) ** 2 / expected for found, expected in pooled.values() if expected > 0)
+    known = set(seen) <= {one for one in law if law[one] > 0}
+    return known and bool(chdtrc(max(len(pooled) - 1, 1), statistic) > FALSE_FAILURE_RATE)
 
 
 def assert_close(found: Any, expected: Any) -> None:

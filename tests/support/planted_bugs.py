@@ -199,7 +199,7 @@ class ForeignValueInClear(GRR):
         return super().privatize(values, rng)
 
 
-@caught_by("seeds_reproduce")
+@caught_by("chance_comes_from_secure_bytes_or_a_seed")
 class IgnoresItsSeed(GRR):
     """The seed does not reach the sampler."""
 
@@ -208,7 +208,7 @@ class IgnoresItsSeed(GRR):
         return replace(secure, simulated=rng is not None)
 
 
-@caught_by("default_randomness_is_secure")
+@caught_by("chance_comes_from_secure_bytes_or_a_seed")
 class AlwaysSeeded(GRR):
     """The secure default is a fixed seed."""
 
@@ -265,7 +265,7 @@ class CountsWrap(GRR):
         return replace(tally, counts=wrapped, n=int(wrapped.sum()))
 
 
-@caught_by("default_randomness_is_secure")
+@caught_by("chance_comes_from_secure_bytes_or_a_seed")
 class WeakDefault(GRR):
     """Secure bytes are drawn and thrown away; the clock decides."""
 
@@ -286,7 +286,7 @@ class HalfTheBudget(GRR):
         return GRR.truth.__get__(halved)
 
 
-@caught_by("values_within_a_large_report_are_as_dependent_as_claimed")
+@caught_by("large_tallies_add_up")
 class OneLieForAllBits(OUE):
     """With many values, the other bits are copies of one draw, and the odd one out gives the truth away."""
 
@@ -364,7 +364,7 @@ class LastValueIsNoLie(GRR):
         return np.where(lie, np.where(values == 0, 1, 0), sent)
 
 
-@caught_by("secure_reports_are_made_as_seeded_ones")
+@caught_by("chance_comes_from_secure_bytes_or_a_seed")
 class WeakUnlessSeeded(OUE):
     """Bits are flipped by two percent less where the draws are not simulated."""
 
@@ -375,7 +375,7 @@ class WeakUnlessSeeded(OUE):
         return with_own_bits(bits, values, draws)
 
 
-@caught_by("privacy_statements_are_exact")
+@caught_by("privacy_is_exact")
 class HalvedWithAReason(GRR):
     """The strict level is halved, with a reason."""
 
@@ -387,7 +387,7 @@ class HalvedWithAReason(GRR):
         return "probabilities are rounded"
 
 
-@caught_by("privacy_statements_are_exact")
+@caught_by("privacy_is_exact")
 class StatesATenth(GRR):
     """The privacy statement says a tenth of the level."""
 
@@ -395,7 +395,7 @@ class StatesATenth(GRR):
         return PrivacyStatement(self.epsilon / 10, "the one value that a respondent reports")
 
 
-@caught_by("privacy_statements_are_exact")
+@caught_by("estimates_are_unbiased")
 class EstimatesStateATenth(GRR):
     """Estimates say a tenth of the level."""
 
