@@ -30,7 +30,7 @@ import ldpstats as ldp
 from ldpstats.confidence.inversion import Comparison
 from ldpstats.noise import NoiseModel
 from ldpstats.numbers.arrays import BoolArray, FloatArray
-from ldpstats.tables.conditional import cell_in_row, quotients_of_rows
+from ldpstats.tables.conditional import quotients_of_rows
 
 Row = dict[str, object]
 ALPHA, MEAN, ANYWHERE = 0.05, 0.93, 0.90
@@ -104,7 +104,11 @@ def proportions(setting: Collected) -> Iterator[tuple[tuple[int, int], Compariso
     """Return every cell, what is compared, and its true value."""
     given = setting.cells / setting.cells.sum(axis=1, keepdims=True)
     for row, column in np.ndindex(setting.shape):
-        yield (row, column), cell_in_row(setting.shape, row, column), float(given[row, column])
+        # the cell, the rest of its row, and all other rows
+        parts = np.full(setting.shape, 2)
+        parts[row] = 1
+        parts[row, column] = 0
+        yield (row, column), Comparison(parts.ravel(), "proportion"), float(given[row, column])
 
 
 def measure(numbered: tuple[int, Collected]) -> list[Row]:

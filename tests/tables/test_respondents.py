@@ -94,6 +94,17 @@ def test_counting_halves_and_adding_equals_counting_the_whole(people: pd.DataFra
         protocol.tables(rows[:40]) + protocol.tables(rows[30:])
 
 
+def test_crossed_rows_are_added_to_those_of_their_own_tables(people: pd.DataFrame) -> None:
+    """In one set stand tables behind different rows: each gets what was added to its own."""
+    pairs = [ldp.PerAttribute(DOMAIN, epsilon=2.0, groups=[group]) for group in (("sex", "car"), ("car", "age"))]
+    halves = [[one.collect(people, rng=seed) for one in pairs] for seed in (1, 2)]
+    added = (halves[0][0] + halves[0][1]) + (halves[1][0] + halves[1][1])
+    for place, group in enumerate((("sex", "car"), ("car", "age"))):
+        alone = halves[0][place] + halves[1][place]
+        assert [encoded(rows) for rows in added[group].rows] == [encoded(rows) for rows in alone[group].rows]
+        assert added[group].n == alone[group].n == 242
+
+
 def test_rrba_rows_are_of_one_collection_and_of_all_its_respondents(people: pd.DataFrame) -> None:
     protocol = PROTOCOLS["rrba"]
     rows = protocol.reports(people, rng=4)
