@@ -71,10 +71,18 @@ def test(
 
 
 def _table_of(tables: TableSet, attributes: tuple[str, ...]) -> Table:
-    """Return the table of some attributes: as it was asked, or of all reports that tell it."""
+    """Return the table of some attributes, as the tests of all pairs have it: of all tables that hold them."""
+    from ldpstats.inference.hypothesis_tests.all_pairs import told_by
+
     with wrong_usage():
-        tables.domain.project(attributes)
-    return tables[attributes] if attributes in tables else tables.pooled(attributes)
+        target = tables.domain.project(attributes)
+    holding = [table for table in tables if {*attributes} <= {*table.attributes}]
+    if attributes in tables and len(holding) < 2:
+        return tables[attributes]
+    found = told_by(holding, target, tables.privacy) if holding else tables.pooled(attributes)
+    if isinstance(found, LdpstatsError):
+        raise found
+    return found
 
 
 @click.command(

@@ -357,9 +357,10 @@ def read_mechanism(plain: Mapping[str, Any]) -> Mechanism:
     kind = FakeResponse if plain["name"] == FakeResponse.name else kind_named(plain["name"])
     given = plain.get(_PROBABILITIES)
     numbers = {name: _whole(text) for name, text in given.items()} if isinstance(given, Mapping) else {}
-    values = numbers | {name: decoded(value) for name, value in plain.items() if name != _PROBABILITIES}
+    named = {field.name for field in fields(kind)}
+    values = numbers | {name: decoded(value) for name, value in plain.items() if name in named}
     try:
-        made = kind(**{field.name: values[field.name] for field in fields(kind) if field.name in values})
+        made = kind(**{name: value for name, value in values.items() if name in named})
     except TypeError as error:
         raise LdpstatsError(f"the mechanism {shortened(plain)}", f"the parameters of {kind.name}") from error
     known = plain_mechanism(made)

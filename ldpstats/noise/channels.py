@@ -330,6 +330,11 @@ class MultinomialNoise(DenseChannel):
         """Return the channel."""
         return channel  # type: ignore[return-value]  # which takes every channel for one of this class, as `isinstance`
 
+    def __init_subclass__(cls) -> None:
+        raise LdpstatsError(
+            f"{cls.__name__}, derived from MultinomialNoise", "DenseChannel or ChannelNoise as its base"
+        )
+
     @classmethod
     def __subclasshook__(cls, kind: type) -> bool:
         return ChannelNoise in kind.__mro__

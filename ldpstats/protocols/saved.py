@@ -75,6 +75,8 @@ class SavedProtocol(Shown, Saveable, ABC):
         domain, options = Domain.from_list(body["domain"]), {}
         if body["outside"] != REFUSE:
             options["outside"] = body["outside"]
+        if unknown := {*body["parameters"]} - {*cls.saved}:
+            raise ValueError(f"it has the parameters {one_line(sorted(unknown))}")
         options |= {name: decoded(value) for name, value in body["parameters"].items()}
         read = cls._made(domain, options, body)
         writes = {**body, "parameters": read._as_named(body["parameters"])}  # noqa: SLF001  # of this very class

@@ -2,7 +2,7 @@
 
 Single values and tuples stand for themselves: null, true, numbers, texts, lists. Everything else is an object of JSON
 with one name that says what it is, such as {"array": ...} or {"Table": {...}}. Objects and arrays that are equal are
-written once: {"same": 7} is the one that was finished as the eighth. {"range": 9} is [0, 1, ..., 8].
+written once: {"same": 7} is the one that was finished as the eighth. A field {"range": 9} is [0, 1, ..., 8].
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ _SHORT = 10**9
 """Whole numbers below it take fewer digits than base64 takes letters."""
 _RANGE = 16
 """Fields of so many whole numbers or more that count up from 0, as the answers to a plain question do, are ranges."""
+_MOST_IN_RANGES = 1 << 21
+"""So many numbers at most have all different ranges of a file together: longer ones are written out."""
 _AS_THEY_ARE = frozenset([type(None), bool, str])
 _MOST_AXES = 32
 _MOST_MET = 10_000_000
@@ -68,6 +70,7 @@ class _Encoder:
         # an object that is gone would leave its id to another one
         self._held: list[object] = []
         self._fields_of: dict[type, tuple[KeptField, ...]] = {}
+        self._ranges: set[int] = set()
         self._met = _Met()
 
     def plain(self, value: Any) -> tuple[Any, Hashable]:
@@ -93,7 +96,7 @@ class _Encoder:
         if tag in _WRITTEN_AGAIN:
             return {tag: content}, (tag, key)
         self._held.append(value)
-        place = None if tag in _WITH_A_STATE else self._equal.get((tag, key))
+        place = self._equal.get((tag, key)) if _cannot_change(value) else None
         if place is None:
             place = self._places[id(value)] = self._equal[tag, key] = self._met.finish(before)
             return {tag: content}, place
@@ -115,7 +118,7 @@ class _Encoder:
                         f"{cls.__name__} with {name} = {shortened(field)}",
                         f"a {name} of the type that the class states",
                     )
-                if type(field) is tuple and len(field) >= _RANGE and _counts_up(field):
+                if type(field) is tuple and len(field) >= _RANGE and _counts_up(field) and self._is_a_range(len(field)):
                     fields[name] = {"range": len(field)}
                     keys.append(("range", len(field)))
                 else:
@@ -135,9 +138,25 @@ class _Encoder:
             "A class from outside the package has to be registered: ldpstats.extend.register.",
         )
 
+    def _is_a_range(self, numbers: int) -> bool:
+        """Say whether readers take one more range, of so many numbers."""
+        if sum(self._ranges | {numbers}) > _MOST_IN_RANGES:
+            return False
+        self._ranges.add(numbers)
+        return True
+
 
 def _counts_up(numbers: tuple[Any, ...]) -> bool:
     return numbers == (*range(len(numbers)),) and {*map(type, numbers)} == {int}
+
+
+def _cannot_change(value: object) -> bool:
+    """Say whether two that are equal may be one after they are read."""
+    if isinstance(value, np.ndarray):
+        return not value.flags.writeable
+    return getattr(type(value), "__dataclass_params__", None) is not None and bool(
+        type(value).__dataclass_params__.frozen  # type: ignore[attr-defined]  # of every dataclass
+    )
 
 
 class _Met:
@@ -155,20 +174,13 @@ class _Met:
 
     def again(self, place: int) -> int:
         """Meet an object once more; return its place."""
-        self.more(self._of[place])
-        return place
-
-    def more(self, number: object) -> int:
-        """Meet so many more; return how many."""
-        if type(number) is not int or number < 0:
-            raise LdpstatsError(f"{shortened(number)} as how many there are", "a whole number of at least 0")
-        self.all += number
+        self.all += self._of[place]
         if self.all > _MOST_MET:
             raise LdpstatsError(
                 f"objects that refer to others, and these again, on more than {_MOST_MET:,} ways",
                 "objects that can be walked through",
             )
-        return number
+        return place
 
 
 class _Decoder:
@@ -177,6 +189,7 @@ class _Decoder:
     def __init__(self) -> None:
         self._read: list[object] = []
         self._classes: dict[str, tuple[type, tuple[KeptField, ...]]] = {}
+        self._ranges: dict[int, tuple[int, ...]] = {}
         self._met = _Met()
 
     def value(self, plain: Any) -> Any:
@@ -189,8 +202,6 @@ class _Decoder:
         ((tag, content),) = plain.items()
         if tag in _SINGLE:
             return _SINGLE[tag](content)
-        if tag == "range":
-            return (*range(self._met.more(content)),)
         if tag == "same":
             return self._read[self._met.again(_place(content, len(self._read)))]
         before = self._met.all
@@ -214,7 +225,7 @@ class _Decoder:
         if not isinstance(content, dict) or len(content) != len(kept) or not all(one.name in content for one in kept):
             raise LdpstatsError(f"{tag} with {shortened(content)}", f"the fields {', '.join(one.name for one in kept)}")
         # in the order of the class, in which they were written, whatever order they come in
-        fields = {one.name: self.value(content[one.name]) for one in kept}
+        fields = {one.name: self._field(content[one.name]) for one in kept}
         for one in kept:
             if not one.fits(fields[one.name]):
                 # as it stands in the file: printed out, what refers to itself twice at each of many levels has no end
@@ -222,6 +233,18 @@ class _Decoder:
                     f"{tag} with {one.name} = {shortened(content[one.name])}", f"another kind of {one.name}"
                 )
         return cls(**fields)
+
+    def _field(self, plain: Any) -> Any:
+        """Return the value of a field, which alone may be a range; equal ones are one object."""
+        if not isinstance(plain, dict) or [*plain] != ["range"]:
+            return self.value(plain)
+        numbers = plain["range"]
+        if type(numbers) is not int or not 0 <= numbers <= _MOST_IN_RANGES - sum({*self._ranges} - {numbers}):
+            raise LdpstatsError(
+                f"a range of {shortened(numbers)}",
+                f"whole numbers, and no more than {_MOST_IN_RANGES:,} in all different ranges together",
+            )
+        return self._ranges.setdefault(numbers, (*range(numbers),))
 
 
 def _whole(text: object) -> int:

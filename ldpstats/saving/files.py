@@ -265,8 +265,7 @@ def _opened(whole: Any, kind: str, known: int) -> Any:
         raise ValueError(f"its format is {shortened(whole['format'])}")
     version = whole.get("version")
     if type(version) is not int or version != known:
-        newer = type(version) is int and version > known
-        raise ValueError(f"its version is {shortened(version)}{', that of a newer ldpstats' if newer else ''}")
+        raise ValueError(f"its version is {shortened(version)}, and this ldpstats reads version {known}")
     if set(whole) != set(_NAMES):
         raise ValueError(f"it holds {one_line(list(whole))}")
     if whole[_NAMES[2]] != digest(whole["body"]):

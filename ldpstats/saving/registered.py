@@ -135,8 +135,9 @@ def register(cls: C) -> C:
     known = find_class(name) or cls
     # a module that is imported again brings the same class again
     again = (known.__module__, known.__qualname__) == (cls.__module__, cls.__qualname__)
-    if not is_dataclass(cls) or not again:
-        raise LdpstatsError(f"the class {name}", "a dataclass with a name that no registered class has")
+    # names that begin with a small letter are the codec's own words
+    if not is_dataclass(cls) or not again or name[:1].islower():
+        raise LdpstatsError(f"the class {name}", "a dataclass with a capital name that no registered class has")
     _FROM_OUTSIDE[name] = cls
     return cls
 

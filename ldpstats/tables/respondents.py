@@ -230,9 +230,10 @@ class CrossedRows:
                 f"{self.copies.size} rows of shape {self.answers.shape} for {len(self.domain)} attributes",
                 f"a row for each number of copies, of answers below {self.outputs}",
             )
-        if np.any(self.copies < 0) or self.parts.n not in (0, self.n):
+        # in floating point, where no sum begins anew
+        if np.any(self.copies < 0) or self.copies.sum(dtype=float) > 2**53 or self.parts.n not in (0, self.n):
             raise LdpstatsError(
-                f"{self.copies.sum():,} rows of {self.parts.n:,} respondents", "one row of a respondent"
+                f"{self.copies.sum(dtype=float):,.0f} rows of {self.parts.n:,} respondents", "one row of a respondent"
             )
         at_least(self.simulated, 0, "simulated", most=self.n)
 

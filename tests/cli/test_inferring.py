@@ -43,6 +43,17 @@ def test_tests_are_those_of_the_package() -> None:
     assert done("test", "-", given=TABLES[2].to_json()).stdout == done("test", "t.json").stdout
 
 
+def test_a_pair_is_the_same_by_name_and_among_all() -> None:
+    groups = [("sex", "car"), ("sex", "car", "age")]
+    ldp.SampledGroups(DOMAIN, groups=groups, epsilon=3.0).simulate(PEOPLE, rng=1).save("both.json")
+    among = json.loads(done("test", "both.json", "--json").stdout)["pairs"]
+    (listed,) = [one for one in among if {one["first"], one["second"]} == {"sex", "car"}]
+    named = json.loads(done("test", "both.json", "sex", "car", "--json").stdout)
+    assert (named["n"], named["statistic"]) == (PEOPLE.sum(), pytest.approx(listed["statistic"]))
+    strength = json.loads(done("effects", "both.json", "sex", "car", "--json").stdout)
+    assert strength["cramers_v"]["estimate"] == pytest.approx(listed["cramers_v"])
+
+
 def test_pairs_of_wider_tables_are_tested_too() -> None:
     found = json.loads(done("test", "t3.json", "--json").stdout)
     assert len(found["pairs"]) == 3

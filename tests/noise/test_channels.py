@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from scipy.linalg import hadamard
 from support.channel_definitions import COHORTS, HADAMARD, cohort_matrix, hadamard_matrix
 
-from ldpstats.errors import NotIdentifiedError
-from ldpstats.noise.channels import ChannelNoise, CohortChannel
+from ldpstats.errors import LdpstatsError, NotIdentifiedError
+from ldpstats.noise.channels import ChannelNoise, CohortChannel, MultinomialNoise
 from ldpstats.noise.hadamard import HadamardRandomizedResponse
 
 RNG = np.random.default_rng(1)
@@ -116,3 +116,8 @@ def test_identified_is_what_the_rank_says(seed: int) -> None:
     codes = np.random.default_rng(seed).integers(0, 2, (5, 5))
     rank = np.linalg.matrix_rank(np.vstack([np.ones(5), 1 - 2 * codes]))
     assert CohortChannel(codes, 2, 0.8).identified == (rank == 5)
+
+
+def test_a_class_of_ones_own_derives_from_a_channel_not_from_the_name_of_all() -> None:
+    with pytest.raises(LdpstatsError, match="DenseChannel or ChannelNoise as its base"):
+        type("Own", (MultinomialNoise,), {})

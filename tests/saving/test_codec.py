@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -18,7 +18,7 @@ from support.forged_files import forged
 import ldpstats as ldp
 from ldpstats.answers.questions import Question
 from ldpstats.errors import LdpstatsError
-from ldpstats.saving import codec
+from ldpstats.saving import codec, registered
 from ldpstats.saving.codec import decoded, encoded
 from ldpstats.saving.files import UNREADABLE
 
@@ -107,9 +107,43 @@ def test_ranges_and_counts_are_short_and_no_bomb():
     assert encoded(plain)["Question"]["classes"] == {"range": 99}
     assert back(plain) == plain
     assert encoded(np.full(99, 1000))["array"][2] == [1000] * 99
-    for wrong in ({"range": 10**9}, [{"range": 10**6}] * 11, {"range": -1}, {"range": True}, {"range": 1.0}):
-        with pytest.raises(LdpstatsError, match=r"ways|how many"):
-            decoded(wrong)
+    question = encoded(plain)["Question"]
+    for wrong in (10**9, codec._MOST_IN_RANGES + 1, -1, True, 1.0, "99", [99]):
+        with pytest.raises(LdpstatsError, match="all different ranges together"):
+            decoded({"Question": {**question, "classes": {"range": wrong}}})
+    for outside in ({"range": 99}, [{"range": 99}], {"Question": {**question, "shape": [{"range": 99}]}}):
+        with pytest.raises(LdpstatsError):
+            decoded(outside)
+
+
+def test_ranges_of_a_file_are_bounded_together_and_whatever_is_written_is_read(monkeypatch: pytest.MonkeyPatch):
+    """Many objects that hold one range came to too many ways through them; many different ranges took all memory."""
+    monkeypatch.setattr(codec, "_MOST_IN_RANGES", 1000)
+    questions = tuple(Question(("a",), (size,), (*range(size),)) for size in (500, 499, 498))
+    written, read = encoded(questions * 3), back(questions * 3)
+    assert read == questions * 3
+    assert [type(one["Question"]["classes"]) for one in written[:3]] == [dict, dict, list]
+    same = [{"Question": {**written[0]["Question"], "attributes": [name]}} for name in "ab"]
+    first, second = decoded(same)
+    assert first.classes is second.classes
+    written[2]["Question"]["classes"] = {"range": 498}
+    with pytest.raises(LdpstatsError, match="all different ranges together"):
+        decoded(written)
+
+
+def test_what_may_change_stays_two():
+    @dataclass
+    class Basket:
+        items: list[int]
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(registered, "_FROM_OUTSIDE", {"Basket": Basket})
+        one, other = back((Basket([1]), Basket([1])))
+    one.items.append(2)
+    assert other.items == [1]
+    first, second = back((np.zeros(3), np.zeros(3)))
+    first[0] = 5
+    assert second[0] == 0
 
 
 GRR = {"GRR": {"k": 3, "epsilon": 1.0}}

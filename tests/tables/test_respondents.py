@@ -344,6 +344,7 @@ SQUARE = Domain({"a": ["x", "y"], "b": ["x", "y"]})
             "rows of 14 respondents",
         ),
         ({"copies": 2 * CROSSED.copies}, "28 rows of 14 respondents"),
+        ({"copies": CROSSED.copies + (np.arange(CROSSED.copies.size) < 4) * 2**62}, "18,446,744,073,709,551,6.. rows"),
         ({"parts": RespondentSet.whole("0" * 32, 0, 13)}, "14 rows of 13 respondents"),
         ({"simulated": 15}, "simulated = 15"),
         ({"simulated": -1}, "simulated = -1"),
