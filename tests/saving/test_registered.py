@@ -71,7 +71,7 @@ def test_names_that_are_taken_and_what_is_no_dataclass_are_refused(monkeypatch: 
         pass
 
     for one in (Table, range, Plain, int, None, Table("x")):
-        with pytest.raises(LdpstatsError, match="a dataclass with a (capital )?name that no registered class has"):
+        with pytest.raises(LdpstatsError, match=r"a dataclass with a (capital )?name that no registered class has"):
             register(one)
 
 
