@@ -245,7 +245,7 @@ def statements_are_those_of_what_is_sent(make: Make) -> None:
     protocol, promised, of_tables = one.protocol, one.protocol.privacy(), one.some.privacy
     levels = {"everything sent": (one.laws, promised.epsilon, of_tables.epsilon)}
     for place, group in enumerate(label(table.attributes) for table in one.some):
-        laws = one.seen_through(lambda sent, place=place: tallies(one.tables[sent])[place])  # type: ignore[misc]
+        laws = one.seen_through(lambda sent, place=place: tallies(one.tables[sent])[place])  # type: ignore[misc]  # bound now
         levels[group] = laws, promised.per_group[group], of_tables.per_group[group]
     for what, (laws, said, found) in levels.items():
         exact = strict_epsilon(worst_ratio(laws))

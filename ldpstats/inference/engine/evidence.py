@@ -6,6 +6,7 @@ Null models, statistics, Monte Carlo and power see nothing else of a table.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeAlias
@@ -32,16 +33,16 @@ def identified_contrasts(evidence: Evidence, frequencies: FloatArray) -> FloatAr
     return found
 
 
-class _PossibleCells:
+class _PossibleCells(ABC):
     """Frequencies of all cells of a table, and of those that can have respondents."""
 
     __slots__ = ()
     possible: NDArray[np.intp] | None
 
     @property
+    @abstractmethod
     def cells(self) -> int:
         """The number of all cells."""
-        raise NotImplementedError
 
     def whole(self, frequencies: FloatArray) -> FloatArray:
         """Return the frequencies of all cells, zero for those that cannot have respondents."""
