@@ -277,13 +277,15 @@ def _saved(name: str, kind: FileKind, fits: Callable[[object], bool]) -> Any:
 def _kind_of(name: str) -> FileKind | None:
     """Say what kind of file this is; None if that cannot be told."""
     from ldpstats.answers import read_answers
+    from ldpstats.saving.files import kind_of
 
     try:
         with Path(name).open("rb") as file:
             head = file.read(_HEAD)
         if holds_reports(head):  # perhaps more than memory holds
             return ANSWERS if head.startswith(_PARQUET) and _is_of_another_program(Path(name)) else REPORTS
-        kind = contents_of(name).plain["kind"]
+        # what a saved object is, its beginning says: all of it may take long to read
+        kind = kind_of(head.decode("utf-8-sig", errors="ignore")) or contents_of(name).plain["kind"]
     except LdpstatsError:
         with suppress(LdpstatsError):  # as it is raised where the whole lines of its beginning are no answers either
             return ANSWERS if len(read_answers(head[: head.rfind(b"\n") + 1], "")) else None
