@@ -76,6 +76,7 @@ from .mechanisms import (
     SS as SS,
     SUE as SUE,
     THE as THE,
+    Channel as Channel,
     DBitFlip as DBitFlip,
     Memo as Memo,
     mechanism as mechanism,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache
-from itertools import combinations
+from itertools import accumulate, combinations, pairwise
 from math import comb, lcm, prod
 from typing import Any
 
@@ -18,7 +19,7 @@ from ldpstats.mechanisms import Mechanism
 from ldpstats.numbers.arrays import BoolArray
 from ldpstats.numbers.grid import GRID
 from ldpstats.numbers.hashing import symbols_of
-from ldpstats.numbers.randomness import Shape
+from ldpstats.numbers.randomness import Shape, WeightedRows
 
 Law = dict[bytes, Fraction]
 Seeds = Callable[[int, int], NDArray[np.uint64]]
@@ -68,6 +69,14 @@ class BranchedDraws(ABC):
     def pick(self, weights: tuple[int, ...], shape: Shape) -> NDArray[np.int64]:
         """Branch on integers with given weights."""
         return self._branch(weights, GRID, shape)
+
+    def pick_of(self, rows: WeightedRows, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Branch on the parts of [0, GRID) that the rows of these values cut it into: each row has an integer there."""
+        used = [rows.rows[value] for value in dict.fromkeys(values.tolist())]
+        uppers = sorted({upper for row in used for upper in accumulate(row) if upper})
+        places = [[bisect_right([*accumulate(row)], upper - 1) for upper in uppers] for row in rows.rows]
+        lengths = tuple(upper - lower for lower, upper in pairwise([0, *uppers]))
+        return np.array(places)[values, self._branch(lengths, GRID, values.shape)]
 
     def respond(self, values: NDArray[np.int64], k: int, truth: int) -> NDArray[np.int64]:
         """Branch on randomized responses: digit 0 is the truth, the others are lies."""

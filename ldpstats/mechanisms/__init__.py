@@ -1,6 +1,7 @@
 """Mechanisms: one file per way of encoding, all certified by the conformance suite."""
 
 from ldpstats.mechanisms.base import GRID_LEVEL, Mechanism, ReportFormat, Reports, joint_ratio
+from ldpstats.mechanisms.channel import Channel
 from ldpstats.mechanisms.cohorts import ORAPPOR, ORR, RAPPOR
 from ldpstats.mechanisms.dbitflip import DBitFlip, DBitFlipPM
 from ldpstats.mechanisms.grr import GRR, RR, FakeResponse, fake_numerators, least_fake
@@ -56,6 +57,7 @@ __all__ = [
     "SUE",
     "THE",
     "UE",
+    "Channel",
     "DBitFlip",
     "DBitFlipPM",
     "FakeResponse",

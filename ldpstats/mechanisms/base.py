@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from math import prod
-from typing import Any, ClassVar, Literal, overload
+from typing import Any, ClassVar, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -137,6 +137,34 @@ class Mechanism(Saveable, ABC):
     purpose: ClassVar[str] = "one answer"
     only_k: ClassVar[int | None] = None
     longitudinal: ClassVar[bool] = False
+
+    @classmethod
+    def asked_for(cls, k: int, epsilon: float, **options: Any) -> Self:
+        """Return the mechanism for so many values at this level.
+
+        Parameters
+        ----------
+        k : int
+            The number of values.
+        epsilon : float
+            The level.
+        **options : object
+            Its further parameters.
+        """
+        return cls(k=k, epsilon=epsilon, **options)  # type: ignore[call-arg]  # every kind is such a dataclass
+
+    def refuse_others(self, k: int, epsilon: float) -> None:
+        """Refuse to be used for another number of values, or at another level.
+
+        Parameters
+        ----------
+        k : int
+            The number of values.
+        epsilon : float
+            The level.
+        """
+        if (self.k, self.epsilon) != (k, epsilon):
+            raise LdpstatsError(f"{self}", f"a mechanism with k = {k} and epsilon = {epsilon!r}")
 
     @property
     @abstractmethod

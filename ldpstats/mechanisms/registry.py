@@ -14,6 +14,7 @@ import pandas as pd
 from ldpstats.errors import LdpstatsError, one_line, shortened
 from ldpstats.limits import MOST_CELLS
 from ldpstats.mechanisms.base import Mechanism
+from ldpstats.mechanisms.channel import Channel
 from ldpstats.mechanisms.cohorts import ORAPPOR, ORR, RAPPOR
 from ldpstats.mechanisms.dbitflip import DBitFlip, DBitFlipPM
 from ldpstats.mechanisms.grr import GRR, RR, FakeResponse
@@ -64,7 +65,9 @@ REGISTRY: tuple[type[Mechanism], ...] = (
     LOLH,
     DBitFlipPM,
 )
-"""The package's own mechanisms."""
+"""The package's own mechanisms that k and epsilon make."""
+OTHERS: tuple[type[Mechanism], ...] = (Channel, FakeResponse)
+"""Those that more makes, which protocols and files name all the same."""
 
 _registered: tuple[type[Mechanism], ...] = ()
 _RESERVED = "auto"
@@ -118,7 +121,7 @@ def register_mechanism(kind: AnyMechanism) -> AnyMechanism:
         names, place = (kind.name, *kind.aliases), (kind.__module__, kind.__qualname__)
         # a cell that is run again brings the same class again
         others = tuple(one for one in _registered if (one.__module__, one.__qualname__) != place)
-        taken = {_RESERVED, *(name for one in REGISTRY + others for name in (one.name, *one.aliases))}
+        taken = {_RESERVED, *(name for one in REGISTRY + OTHERS + others for name in (one.name, *one.aliases))}
         if any(not name or name != name.strip().lower() or name in taken for name in names):
             raise LdpstatsError(
                 f"the names {one_line(list(names))} of {kind.__name__}", "names in lower case that no other has"
@@ -166,7 +169,7 @@ def mechanism(name: str, k: int, epsilon: float, **options: Any) -> Mechanism:
     """
     kind = kind_named(name)
     try:
-        return kind(k=k, epsilon=epsilon, **options)  # type: ignore[call-arg]  # every kind is such a dataclass
+        return kind.asked_for(k, epsilon, **options)
     except TypeError as error:
         own = [one.name for one in fields(kind) if one.name not in ("k", "epsilon")]
         raise LdpstatsError(
@@ -176,7 +179,7 @@ def mechanism(name: str, k: int, epsilon: float, **options: Any) -> Mechanism:
 
 def kind_named(name: str) -> type[Mechanism]:
     """Return the class of a mechanism by its name or an alias, in any case: "grr", "k-RR"."""
-    wanted, kinds = str(name).strip().lower(), registered_mechanisms()
+    wanted, kinds = str(name).strip().lower(), (*registered_mechanisms(), Channel)
     for kind in kinds:
         if wanted == kind.name or wanted in kind.aliases:
             return kind
@@ -218,7 +221,7 @@ def mechanisms(k: int = 16, epsilon: float = 1.0) -> pd.DataFrame:
     oue      4      4.12
     """
     rows = []
-    for kind in progress(registered_mechanisms(), "mechanisms", unit="mechanism"):
+    for kind in progress((*registered_mechanisms(), Channel), "mechanisms", unit="mechanism"):
         values = kind.only_k or k
         level, bits, variance, _ = _figures(kind, values, epsilon)
         rows.append(
@@ -334,7 +337,7 @@ def plain_mechanism(mechanism: Mechanism) -> dict[str, Any]:
         name: encoded(value)
         for name, value in own.items()
         # parameters that are probabilities stand among these
-        if numerators.get(name) != (list(value) if isinstance(value, tuple) else value)
+        if numerators.get(name) != _lists(value)
     }
     own_level = encoded(plain_level(mechanism.epsilon))
     sizes = {"k": encoded(mechanism.k), **options, "epsilon": own_level, **mechanism.derived}
@@ -354,7 +357,7 @@ def read_mechanism(plain: Mapping[str, Any]) -> Mechanism:
     """
     if not isinstance(plain, Mapping) or "name" not in plain:
         raise LdpstatsError(f"the mechanism {shortened(plain)}", "its name, parameters and probabilities")
-    kind = FakeResponse if plain["name"] == FakeResponse.name else kind_named(plain["name"])
+    kind = next((kind for kind in OTHERS if kind.name == plain["name"]), None) or kind_named(plain["name"])
     given = plain.get(_PROBABILITIES)
     numbers = {name: _whole(text) for name, text in given.items()} if isinstance(given, Mapping) else {}
     named = {field.name for field in fields(kind)}
@@ -374,10 +377,14 @@ def read_mechanism(plain: Mapping[str, Any]) -> Mechanism:
     return made
 
 
-def _texts(numerator: int | list[int]) -> str | list[str]:
-    return [str(one) for one in numerator] if isinstance(numerator, list) else str(numerator)
+def _lists(value: Any) -> Any:
+    return list(map(_lists, value)) if isinstance(value, tuple) else value
+
+
+def _texts(numerator: Any) -> Any:
+    return [_texts(one) for one in numerator] if isinstance(numerator, list) else str(numerator)
 
 
 def _whole(plain: Any) -> Any:
     """Turn texts of digits back into whole numbers."""
-    return tuple(map(read_numerator, plain)) if isinstance(plain, list) else read_numerator(plain)
+    return tuple(map(_whole, plain)) if isinstance(plain, list) else read_numerator(plain)

@@ -86,6 +86,56 @@ def _respond_at_once(
 
 
 @compiled
+def pick_of(
+    values: NDArray[np.int64],
+    words: NDArray[np.uint16],
+    reached: NDArray[np.uint32],
+    guide: NDArray[Any],
+    ends: NDArray[np.int64],
+    out: NDArray[Any],
+    undecided: NDArray[np.int64],
+) -> int:
+    """Find the last integer of each value's row that is `reached` by its word, from the place where a guide begins.
+
+    Returns how many are undecided, as another integer begins among the numbers with these first 16 bits, and which.
+    """
+    found = 0
+    for i in range(values.size):
+        row = values[i]
+        word, end = np.uint32(words[i]), ends[row]
+        place = np.int64(guide[row, word >> 4])
+        while place + 1 < end and reached[row, place + 1] <= word:
+            place += 1
+        out[i] = place
+        if place + 1 < end and reached[row, place + 1] == word + 1:
+            undecided[found] = i
+            found += 1
+    return found
+
+
+@compiled
+def pick_exactly(
+    values: NDArray[np.int64],
+    words: NDArray[np.uint64],
+    starts: NDArray[np.uint64],
+    ends: NDArray[np.int64],
+    where: NDArray[np.int64],
+    out: NDArray[Any],
+) -> None:
+    """Find the last integer of each value's row that begins at its word or before, by halving."""
+    for i in range(values.size):
+        row = values[i]
+        low, high = 0, ends[row]
+        while high - low > 1:
+            middle = (low + high) // 2
+            if starts[row, middle] <= words[i]:
+                low = middle
+            else:
+                high = middle
+        out[where[i]] = low
+
+
+@compiled
 def look_up(
     draws: NDArray[np.uint16],
     table: NDArray[np.uint8],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from os import urandom
 from typing import Any, Protocol, TypeAlias
 
@@ -27,6 +27,45 @@ _MOST_ANSWERS = (1 << 32) + 1
 """Among so many values a word of 32 bits still reaches every lie."""
 _MOST_MEMBERS = 1 << 32
 """Among so many values a word of 32 bits still reaches every member of a set."""
+
+
+class WeightedRows:
+    """Rows of whole numbers that add up to GRID, each of which says how likely the integers from 0 on are.
+
+    The integers of a row lie end to end on [0, GRID): a random word says which is drawn.
+
+    Parameters
+    ----------
+    rows : tuple of tuples of int
+        The probabilities, in GRID-ths.
+    """
+
+    def __init__(self, rows: tuple[tuple[int, ...], ...]) -> None:
+        self.rows = rows
+
+    @cached_property
+    def ends(self) -> NDArray[np.int64]:
+        """Where a row's last possible integer is, and one more."""
+        return np.array([max(i for i, weight in enumerate(row) if weight) + 1 for row in self.rows])
+
+    @cached_property
+    def starts(self) -> NDArray[np.uint64]:
+        """Where each integer begins; beyond a row's end, nowhere."""
+        # a weight of GRID is all that a row has: whatever it is taken for changes only starts beyond the end
+        weights = np.array([[weight % GRID for weight in row[:-1]] for row in self.rows], dtype=np.uint64)
+        firsts = np.zeros((len(self.rows), 1), dtype=np.uint64)
+        return np.hstack([firsts, np.cumsum(weights.reshape(len(self.rows), -1), axis=1, dtype=np.uint64)])
+
+    @cached_property
+    def in_sixteen_bits(self) -> tuple[NDArray[np.uint32], NDArray[Any]]:
+        """The first word of 16 bits that each integer reaches as a whole; and the integer at each sixteenth word."""
+        low = self.starts & np.uint64((1 << 48) - 1)
+        reached = (self.starts >> np.uint64(48)).astype(np.uint32) + (low > 0)
+        words = np.arange(0, 1 << 16, 1 << 4)
+        guide = [
+            np.searchsorted(row[:end], words, side="right") - 1 for row, end in zip(reached, self.ends, strict=True)
+        ]
+        return reached, np.array(guide, dtype=np.min_scalar_type(reached.shape[1] - 1))
 
 
 class Draws(Protocol):
@@ -77,6 +116,17 @@ class Draws(Protocol):
             The probabilities, in GRID-ths, adding up to GRID.
         shape : int or tuple of int
             The shape of the result.
+        """
+
+    def pick_of(self, rows: WeightedRows, values: NDArray[np.int64]) -> NDArray[Any]:
+        """Draw for each value an integer i with probability weights[i] / GRID, by the weights of the value's own row.
+
+        Parameters
+        ----------
+        rows : WeightedRows
+            A row of weights per value.
+        values : array of int
+            The values.
         """
 
     def respond(self, values: NDArray[np.int64], k: int, truth: int) -> NDArray[Any]:
@@ -216,6 +266,22 @@ class _ByteDraws:
         for start in range(0, flat.size, _CHUNK):
             part = flat[start : start + _CHUNK]
             part[:] = np.searchsorted(inner, self._integers(np.uint64, part.size), side="right")
+        return drawn
+
+    def pick_of(self, rows: WeightedRows, values: NDArray[np.int64]) -> NDArray[Any]:
+        """Find the place of 16 random bits in a value's row; where an integer begins there, take 48 more."""
+        from ldpstats.numbers import kernels
+
+        reached, guide = rows.in_sixteen_bits
+        drawn = np.empty(values.size, dtype=np.min_scalar_type(reached.shape[1] - 1))
+        undecided = np.empty(min(values.size, _CHUNK), dtype=np.int64)
+        for start in range(0, values.size, _CHUNK):
+            asked, given = values[start : start + _CHUNK], drawn[start : start + _CHUNK]
+            words = self._integers(np.uint16, asked.size)
+            found = kernels.pick_of(asked, words, reached, guide, rows.ends, given, undecided)
+            here = undecided[:found]
+            whole = words[here].astype(np.uint64) << np.uint64(48) | self._tail(found)
+            kernels.pick_exactly(asked[here], whole, rows.starts, rows.ends, here, given)
         return drawn
 
     def respond(self, values: NDArray[np.int64], k: int, truth: int) -> NDArray[Any]:

@@ -108,10 +108,7 @@ class Asked:
         if isinstance(name, str):
             chosen = best_name(question.answers, epsilon) if name == "auto" else name
             return cls(group, question, mechanism(chosen, k=question.answers, epsilon=epsilon))
-        if (name.k, name.epsilon) != (question.answers, epsilon):
-            raise LdpstatsError(
-                f"{name} for {label(group)!r}", f"a mechanism with k = {question.answers} and epsilon = {epsilon!r}"
-            )
+        name.refuse_others(question.answers, epsilon)
         return cls(group, question, name)
 
     @property

@@ -63,7 +63,6 @@ _HOMES = {
     "io.headers": ["ReportFile"],
     "io.tokens": ["RepeatedTokens"],
     "mechanisms.base": ["Reports"],
-    "mechanisms.grr": ["FakeResponse"],
     "mechanisms.open_alphabet": ["CandidateAnswers", "CandidateFilters", "OpenRAPPOR", "OpenRR", "OpenReports"],
     "networks.bayesian_network": ["BayesianNetwork"],
     "networks.classifier": ["Classifier"],
@@ -167,8 +166,8 @@ def find_class(name: str) -> type | None:
     if name in _FROM_OUTSIDE:
         return _FROM_OUTSIDE[name]
     # mechanisms have a registry of their own, so that one line there is enough
-    mechanisms = importlib.import_module("ldpstats.mechanisms.registry").REGISTRY
-    return next((kind for kind in mechanisms if kind.__name__ == name), None)
+    known = importlib.import_module("ldpstats.mechanisms.registry")
+    return next((kind for kind in (*known.REGISTRY, *known.OTHERS) if kind.__name__ == name), None)
 
 
 class KeptField(NamedTuple):

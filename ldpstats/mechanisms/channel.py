@@ -1,0 +1,273 @@
+"""Channels: any randomizer that is given by its rows, the exact probabilities of all its outputs under each value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from itertools import permutations
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ldpstats.answers.columns import listed
+from ldpstats.errors import LdpstatsError, one_line, shortened
+from ldpstats.limits import LARGEST_JOINT
+from ldpstats.mechanisms.base import Mechanism
+from ldpstats.noise import ChannelNoise
+from ldpstats.noise.channels import DenseChannel, structured
+from ldpstats.numbers.grid import GRID
+from ldpstats.numbers.randomness import Draws, WeightedRows
+
+Numerators: TypeAlias = tuple[tuple[int, ...], ...]
+_FINE = 128
+"""Probabilities that are given as floats or fractions are taken to so many binary digits."""
+_SLIGHT = range(60, 0, -6)
+"""To make room for rounding, a channel is mixed with a 2^-60th of one output law for all, or with more."""
+_PAIRS_COMPARED = 1 << 20
+_WHOLE = 1e-9
+_BELOW_1 = float(np.nextafter(1.0, 0.0))
+
+
+@dataclass(frozen=True)
+class Channel(Mechanism):
+    """A randomizer given by its rows: the probability of every output under each value.
+
+    Whatever a paper, a form or a program says in this way is a mechanism with all that the others have: its exact
+    level, estimates, tests, simulation, protocol files and clients.
+
+    Parameters
+    ----------
+    rows : sequence of sequences of float, Fraction or int
+        A row per value, with the probability of every output; or whole numbers of 2^-64 that add up to 2^64. Others
+        are rounded to such numbers, so that no output becomes more times as likely under one value as under another
+        than it is in the rows as given; what is impossible stays so. `moved` says which entries this changes. (Where
+        outputs are impossible under some values, the finite ratios of the others may grow by a part in 2^50.)
+    values, outputs : sequence, optional
+        Names of the values and of the outputs, all different; without them they are numbered from 0.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> import ldpstats as ldp
+    >>> third = Fraction(1, 3)
+    >>> dice = ldp.Channel([[1 - third, third], [0, 1]], values=["no", "yes"], outputs=["no", "yes"])
+    >>> dice.k, dice.strict_epsilon()
+    (2, inf)
+    >>> dice.estimate(dice.count([0] * 520 + [1] * 480)).to_frame().round(3)
+         estimate  std_err  lower  upper
+    no      0.780    0.024  0.734  0.826
+    yes     0.220    0.024  0.174  0.266
+    """
+
+    rows: Numerators
+    values: tuple[Any, ...] | None = None
+    outputs: tuple[Any, ...] | None = None
+    _given: Sequence[Sequence[Any]] | None = field(default=None, init=False, repr=False, compare=False)
+
+    name: ClassVar[str] = "channel"
+    aliases: ClassVar[tuple[str, ...]] = ("rows", "matrix")
+    source: ClassVar[str] = "whoever gives the rows"
+    purpose: ClassVar[str] = "given by its rows"
+
+    def __post_init__(self) -> None:
+        given = [listed(row) for row in listed(self.rows)]
+        widths = {len(row) for row in given}
+        if not 2 <= len(given) <= LARGEST_JOINT or len(widths) != 1 or not 1 <= max(widths) <= LARGEST_JOINT:
+            raise LdpstatsError(
+                f"a channel of {len(given)} rows with {one_line(sorted(widths)) or 'no'} entries",
+                f"from 2 to {LARGEST_JOINT:,} rows, each with as many entries, up to {LARGEST_JOINT:,}",
+            )
+        rows = _whole_rows(given)
+        idle = [output for output, column in enumerate(zip(*rows, strict=True)) if not any(column)]
+        if idle:
+            raise LdpstatsError(f"a channel that never sends output {one_line(idle)}", "outputs that some value sends")
+        object.__setattr__(self, "rows", rows)
+        object.__setattr__(self, "_given", given)
+        for name, number in (("values", len(rows)), ("outputs", len(rows[0]))):
+            object.__setattr__(self, name, _names(getattr(self, name), name, number))
+
+    @classmethod
+    def asked_for(cls, k: int, epsilon: float, **options: Any) -> Channel:
+        """Return the channel with these rows, if it is one for so many values, at this level or below it."""
+        made = cls(**options)
+        made.refuse_others(k, epsilon)
+        return made
+
+    def refuse_others(self, k: int, epsilon: float) -> None:
+        """Refuse to be used for another number of values, or at a lower level than that of the rows."""
+        if self.k != k or not self.epsilon <= epsilon:
+            raise LdpstatsError(
+                f"a channel of {self.k} values with epsilon = {self.epsilon!r} for {k} values at epsilon = {epsilon!r}",
+                "a channel for as many values, at this level or below it",
+            )
+
+    @property
+    def k(self) -> int:  # type: ignore[override]  # follows from the rows
+        """The number of values."""
+        return len(self.rows)
+
+    @property
+    def epsilon(self) -> float:  # type: ignore[override]
+        """The strict level, which follows from the rows."""
+        return self.strict_epsilon()
+
+    @property
+    def moved(self) -> pd.DataFrame:
+        """The entries that rounding changed: of which value and output, from what, and by how much."""
+        assert self._given is not None  # set in __post_init__
+        changed = [
+            (value, output, entry, numerator / GRID, float(Fraction(numerator, GRID) - _exact(entry)))
+            for value, (row, numerators) in enumerate(zip(self._given, self.rows, strict=True))
+            for output, (entry, numerator) in enumerate(zip(row, numerators, strict=True))
+            if numerator != entry and Fraction(numerator, GRID) != _exact(entry)
+        ]
+        return pd.DataFrame(changed, columns=["value", "output", "given", "implemented", "difference"])
+
+    @cached_property
+    def noise(self) -> ChannelNoise:  # type: ignore[override]  # kept, as making it takes a while
+        """The channel in doubles; one that a value alone can make likelier is truth or fake."""
+        # what may fail must not become certain
+        matrix = np.array([[1.0 if entry == GRID else min(entry / GRID, _BELOW_1) for entry in row] for row in self.rows])
+        square = matrix.shape[0] == matrix.shape[1]
+        return structured(matrix) if square else DenseChannel(tuple(map(tuple, matrix.tolist())))
+
+    @property
+    def _outputs(self) -> int:
+        return len(self.rows[0])
+
+    @property
+    def probabilities(self) -> dict[str, Any]:
+        """The rows, in GRID-ths."""
+        return {"rows": [list(row) for row in self.rows]}
+
+    @property
+    def slack_reason(self) -> str:
+        """Nothing: the level asked for is that of the rows."""
+        return ""
+
+    @cached_property
+    def _ratio(self) -> Fraction | None:
+        return _worst(self.rows)
+
+    def likelihood_ratio(self) -> Fraction | None:
+        """Return the largest ratio within a column."""
+        return self._ratio
+
+    @cached_property
+    def _weights(self) -> WeightedRows:
+        return WeightedRows(self.rows)
+
+    def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
+        """Draw an output by the row of each value."""
+        return draws.pick_of(self._weights, values)
+
+
+def _names(given: object, what: str, number: int) -> tuple[Any, ...] | None:
+    if given is None:
+        return None
+    names = tuple(listed(given))
+    if len(names) != number or len({*names}) < number:
+        raise LdpstatsError(f"{what} = {shortened(names)}", f"{number} names, all different")
+    return names
+
+
+def _exact(entry: Any) -> Fraction:
+    return entry if isinstance(entry, Fraction) else Fraction(float(entry))
+
+
+def _worst(rows: Sequence[Sequence[int]]) -> Fraction | None:
+    """Return the largest ratio of two numbers in one column; None where only one of them is 0."""
+    worst = Fraction(1)
+    for column in zip(*rows, strict=True):
+        least, most = min(column), max(column)
+        if least == 0 < most:
+            return None
+        if least and most * worst.denominator > worst.numerator * least:
+            worst = Fraction(most, least)
+    return worst
+
+
+def _whole_rows(given: Sequence[Sequence[Any]]) -> Numerators:
+    """Return rows as whole numbers of 2^-64 that add up to 2^64, no ratio above those of the rows given."""
+    if all(type(entry) is int and entry >= 0 for row in given for entry in row) and all(
+        sum(row) == GRID for row in given
+    ):
+        return tuple(map(tuple, given))
+    fine = [[_fine(entry) for entry in row] for row in given]
+    totals = [sum(row) for row in fine]
+    for row, total in zip(given, totals, strict=True):
+        if abs(total / (1 << _FINE) - 1) > _WHOLE:
+            raise LdpstatsError(
+                f"the row {shortened(row)} of a channel, with the sum {total / (1 << _FINE)!r}",
+                "probabilities that add up to 1, or whole numbers of 2^-64 that add up to 2^64",
+            )
+    first = None
+    for rows in _roundings(fine, totals):
+        first = first or rows
+        if _no_ratio_above(rows, fine):
+            return rows
+    assert first is not None  # there is one without mixing
+    return first
+
+
+def _fine(entry: Any) -> int:
+    """Return a probability as a whole number of 2^-128."""
+    try:
+        exact = _exact(entry)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise LdpstatsError(f"the probability {shortened(entry)} in a channel", "numbers from 0 to 1") from error
+    if not 0 <= exact <= 1:
+        raise LdpstatsError(f"the probability {shortened(entry)} in a channel", "numbers from 0 to 1")
+    whole = (exact.numerator << _FINE) // exact.denominator
+    return max(whole, 1) if exact else 0  # what is possible stays so
+
+
+def _roundings(fine: list[list[int]], totals: list[int]) -> Iterator[Numerators]:
+    """Yield roundings of rows: as they are, then mixed with more and more of one law for all.
+
+    A row is rounded up, but for the entry that is largest beside the others of its column: it takes the rest. Mixing
+    with one law brings every ratio nearer to 1. It takes in outputs alone that are possible under all values.
+    """
+    columns = list(zip(*fine, strict=True))
+    common = [sum(column) if min(column) else 0 for column in columns]
+    anchors = [
+        max(range(len(row)), key=lambda output: Fraction(row[output], sum(columns[output]))) for row in fine
+    ]
+    mixing = sum(common)
+    for digits in (None, *(_SLIGHT if mixing else ())):
+        rows = []
+        for row, total, anchor in zip(fine, totals, anchors, strict=True):
+            # (1 - 2^-digits) row / total + 2^-digits common / mixing, in GRID-ths
+            if digits is None:
+                entries = [-(-(entry << 64) // total) for entry in row]
+            else:
+                scale = total * mixing << digits
+                own, shared = ((1 << digits) - 1) * mixing << 64, total << 64
+                entries = [-(-(entry * own + law * shared) // scale) for entry, law in zip(row, common, strict=True)]
+            entries[anchor] += GRID - sum(entries)
+            if entries[anchor] <= 0:
+                break
+            rows.append(tuple(entries))
+        else:
+            yield tuple(rows)
+
+
+def _no_ratio_above(rows: Numerators, given: list[list[int]]) -> bool:
+    """Say whether no output is more times as likely under one value as under another than in the rows as given."""
+    limit = _worst(given)
+    worst = _worst(rows)
+    if limit is not None and (worst is None or worst > limit):
+        return False
+    if len(rows) ** 2 * len(rows[0]) > _PAIRS_COMPARED:
+        return True
+    for (one, own), (other, beside) in permutations(zip(rows, given, strict=True), 2):
+        if any(most and not least for most, least in zip(own, beside, strict=True)):
+            continue  # one may be ruled out for certain
+        top = max(Fraction(most, least) for most, least in zip(own, beside, strict=True) if least)
+        if any(most * top.denominator > top.numerator * least for most, least in zip(one, other, strict=True)):
+            return False
+    return True
