@@ -129,8 +129,8 @@ class ConsistencyReport(Result):
     >>> from ldpstats import Domain, SampledGroups, consistency_report, make_consistent
     >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"], "age": ["young", "old"]})
     >>> tables = SampledGroups(domain, epsilon=1.0).simulate([1000] * 8, rng=1)
-    >>> found = consistency_report(make_consistent(tables))
-    >>> found.df, round(found.pvalue, 2)
+    >>> report = consistency_report(make_consistent(tables))
+    >>> report.df, round(report.pvalue, 2)
     (3, 0.37)
     """
 
@@ -260,7 +260,7 @@ class _Told(NamedTuple):
     """Estimates of the marginal of some attributes, a row per table that holds it."""
 
     attributes: Attributes
-    places: list[int]  # indices of the tables
+    tables: list[int]  # their indices
     before: FloatArray
     std_err: FloatArray
     after: FloatArray
@@ -277,14 +277,14 @@ def _told(marginals: Sequence[Marginal], after: Sequence[Table], domain: Domain)
         for size in range(1, len(ordered) + 1):
             for names in combinations(ordered, size):
                 holders.setdefault(names, []).append(index)
-    for names, places in holders.items():
-        if len(places) > 1 or (places and len(names) == 1):
-            own = [marginals[index].added_up(names) for index in places]
-            shown = [replace(marginals[index], estimate=after[index].cells.estimate).summed(names) for index in places]
+    for names, indices in holders.items():
+        if len(indices) > 1 or (indices and len(names) == 1):
+            own = [marginals[index].added_up(names) for index in indices]
+            shown = [replace(marginals[index], estimate=after[index].cells.estimate).summed(names) for index in indices]
             errors = [np.sqrt(np.maximum(np.diagonal(marginal.covariance), 0)) for marginal in own]
             categories = [", ".join(map(str, labels)) for labels in domain.project(names).index()]
             before = np.stack([marginal.estimate for marginal in own])
-            yield _Told(names, places, before, np.stack(errors), np.stack(shown), categories)
+            yield _Told(names, indices, before, np.stack(errors), np.stack(shown), categories)
 
 
 def _apart(told: Sequence[_Told], names: Sequence[str], *, alone: bool) -> tuple[FloatArray, FloatArray, str]:
@@ -293,17 +293,17 @@ def _apart(told: Sequence[_Told], names: Sequence[str], *, alone: bool) -> tuple
     How far every table is apart from another one, before and after, and which two are the furthest.
     """
     before, after, furthest, most = np.zeros(len(names)), np.zeros(len(names)), "", -1.0
-    for margin in (margin for margin in told if len(margin.places) > 1):
+    for margin in (margin for margin in told if len(margin.tables) > 1):
         errors = margin.std_err[:, None], margin.std_err
         # the standard error of a difference is at most the sum of both
         both = np.hypot(*errors) if alone else np.add(*errors)
         differences = np.abs(margin.before[:, None] - margin.before)
         gaps = np.divide(differences, both, out=np.zeros_like(both), where=both > 0).max(axis=2)
-        np.maximum.at(before, margin.places, gaps.max(axis=1))
-        np.maximum.at(after, margin.places, np.abs(margin.after[:, None] - margin.after).max(axis=(1, 2)))
+        np.maximum.at(before, margin.tables, gaps.max(axis=1))
+        np.maximum.at(after, margin.tables, np.abs(margin.after[:, None] - margin.after).max(axis=(1, 2)))
         if gaps.max() > most:
             most = float(gaps.max())
-            first, second = (names[margin.places[row]] for row in np.unravel_index(gaps.argmax(), gaps.shape))
+            first, second = (names[margin.tables[row]] for row in np.unravel_index(gaps.argmax(), gaps.shape))
             furthest = f"{first} and {second} about {' and '.join(margin.attributes)}"
     return before, after, furthest
 
@@ -343,7 +343,7 @@ def _row(name: str, marginal: Marginal, table: Table, apart: float, apart_after:
 def _margins(names: Sequence[str], told: Sequence[_Told]) -> Iterator[tuple[Any, ...]]:
     for margin in (margin for margin in told if len(margin.attributes) == 1):
         for cell, category in enumerate(margin.categories):
-            for row, index in enumerate(margin.places):
+            for row, index in enumerate(margin.tables):
                 figures = (float(values[row, cell]) for values in (margin.before, margin.std_err, margin.after))
                 yield (*margin.attributes, category, names[index], *figures)
 

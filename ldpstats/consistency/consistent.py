@@ -115,7 +115,7 @@ def make_consistent(tables: TableSet, method: Violation = "l2", *, gamma: float 
     >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"], "age": ["young", "old"]})
     >>> tables = SampledGroups(domain, epsilon=1.0).simulate(np.full((2, 2, 2), 1000), rng=1)
     >>> fitted = make_consistent(tables)
-    >>> [one["sex", other].marginal("sex").estimate.round(3) for one in (tables, fitted) for other in ("car", "age")]
+    >>> [each["sex", other].marginal("sex").estimate.round(3) for each in (tables, fitted) for other in ("car", "age")]
     [array([0.517, 0.483]), array([0.498, 0.502]), array([0.508, 0.492]), array([0.508, 0.492])]
     """
     share = absolute_share(method, gamma)

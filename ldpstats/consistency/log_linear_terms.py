@@ -47,7 +47,7 @@ class LogLinearTerms:
             tree, different, levels, tuple(CliqueTerms.of(tree, index, own, levels) for index, own in enumerate(kept))
         )
 
-    def places(self, group: Attributes) -> IntArray:
+    def indices(self, group: Attributes) -> IntArray:
         """Index of the term of each cell of a group's table but the first."""
         known = {levels.tobytes(): index for index, levels in enumerate(self.levels)}
         cells = _grid(group, tuple(self.tree.sizes), self.tree.sizes)[1:]
@@ -56,7 +56,7 @@ class LogLinearTerms:
     def cells_at(self, means: FloatArray, group: Attributes) -> FloatArray:
         """Cells of a group's table, the terms having these means; they may be negative."""
         constant, slopes = cells_from_means(self.tree.shape(group))
-        return constant + slopes @ means[self.places(group)]
+        return constant + slopes @ means[self.indices(group)]
 
     def potentials(self, weights: FloatArray) -> list[FloatArray]:
         """Weighted sum of the terms, as a table per clique."""
@@ -118,15 +118,15 @@ class CellTermCovariance:
         elsewhere = np.array([name not in wanted for name in names])
         waiting, together = np.ones(len(terms.levels), dtype=bool), []
         for group in terms.groups:
-            others, places = tuple(name for name in group if name not in wanted), terms.places(group)
-            places = places[waiting[places]]
-            waiting[places] = False
-            asked = terms.levels[places]
+            others, indices = tuple(name for name in group if name not in wanted), terms.indices(group)
+            indices = indices[waiting[indices]]
+            waiting[indices] = False
+            asked = terms.levels[indices]
             possible = (elsewhere | (asked == 0) | (asked == cells)).all(axis=2)
-            columns = np.zeros(len(places), dtype=np.int64)
+            columns = np.zeros(len(indices), dtype=np.int64)
             for name in others:
                 columns = columns * sizes[name] + asked[:, names.index(name)]
-            together.append(TermGroup(others, terms.tree.shape(others), places, columns, possible))
+            together.append(TermGroup(others, terms.tree.shape(others), indices, columns, possible))
         return cls(wanted, len(terms.levels), tuple(together))
 
     def covariance(self, beliefs: Beliefs) -> FloatArray:
@@ -138,7 +138,7 @@ class CellTermCovariance:
             if group.others not in sums:
                 table = beliefs.marginal((*self.wanted, *group.others)).reshape(cells.size, *group.shape)
                 sums[group.others] = _along(table, _add_up, first=1).reshape(cells.size, -1)
-            products[:, group.places] = np.where(group.possible, sums[group.others][:, group.columns], 0)
+            products[:, group.indices] = np.where(group.possible, sums[group.others][:, group.columns], 0)
         return products - np.outer(cells, products.sum(axis=0))
 
 
@@ -147,7 +147,7 @@ class TermGroup(NamedTuple):
 
     others: Attributes  # these attributes
     shape: tuple[int, ...]
-    places: IntArray  # indices of the terms
+    indices: IntArray  # of the terms
     columns: IntArray  # the cells of the table of the others that they ask for
     possible: BoolArray  # whether a cell of the table (rows) has what a term asks for
 

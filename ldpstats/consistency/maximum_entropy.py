@@ -40,11 +40,11 @@ def equations(
     many, contributions = len(terms.levels), []
     precision, seen = np.zeros((many, many)), np.zeros(many)
     for marginal in marginals:
-        places, (constant, slopes) = terms.places(marginal.attributes), cells_from_means(marginal.shape)
+        indices, (constant, slopes) = terms.indices(marginal.attributes), cells_from_means(marginal.shape)
         weighted = marginal.precision[:, np.newaxis] * slopes
-        precision[np.ix_(places, places)] += slopes.T @ weighted
-        seen[places] += weighted.T @ (marginal.estimate - constant)
-        contributions.append(Contribution(places, weighted.T @ marginal.sums))
+        precision[np.ix_(indices, indices)] += slopes.T @ weighted
+        seen[indices] += weighted.T @ (marginal.estimate - constant)
+        contributions.append(Contribution(indices, weighted.T @ marginal.sums))
     return precision, seen, tuple(contributions)
 
 

@@ -146,7 +146,7 @@ class ProfileLikelihood:
     def _operators(self) -> tuple[FloatArray, ...]:
         """What deviations of each marginal's cells, weighed, change in the estimated means."""
         return tuple(
-            self.model.known.inverse[:, self.terms.places(marginal.attributes)]
+            self.model.known.inverse[:, self.terms.indices(marginal.attributes)]
             @ (marginal.precision[:, np.newaxis] * cells_from_means(marginal.shape)[1]).T
             for marginal in self.marginals
         )

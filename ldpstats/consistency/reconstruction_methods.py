@@ -230,7 +230,7 @@ def from_marginals(
     >>> def independent(marginals, target):
     ...     cells = np.ones(1)
     ...     for name in target.names:
-    ...         cells = np.kron(cells, next(one for one in marginals if name in one.attributes).summed((name,)))
+    ...         cells = np.kron(cells, next(table for table in marginals if name in table.attributes).summed((name,)))
     ...     return cells
     >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
     >>> tables = ldp.SampledGroups(domain, k=1, epsilon=2.0).simulate([400, 100, 200, 300], rng=1)

@@ -50,10 +50,10 @@ class Association(Effect):
     >>> import ldpstats as ldp
     >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
     >>> tables = ldp.SampledGroups(domain, epsilon=2.0).simulate([700, 300, 300, 700], rng=1)
-    >>> found = ldp.association(tables["sex", "car"])
-    >>> found
+    >>> effect = ldp.association(tables["sex", "car"])
+    >>> effect
     <Association: Cramér's V of sex and car = 0.4127; 95 % interval from 0.3453 to 0.4832 (simulated)>
-    >>> round(found.plug_in, 2), round(found.noise, 2)
+    >>> round(effect.plug_in, 2), round(effect.noise, 2)
     (0.41, 0.04)
     """
 

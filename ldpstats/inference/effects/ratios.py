@@ -182,17 +182,18 @@ def proportion_difference(table: Table, first: Any, second: Any, alpha: float = 
     """
     checked_table(table)
     cells = unbiased_cells(table)
-    places = [_place(table, cell) for cell in (first, second)]
-    labels = [", ".join(map(str, table.domain.index()[cell])) for cell in places]
+    indices = [_cell_index(table, cell) for cell in (first, second)]
+    labels = [", ".join(map(str, table.domain.index()[index])) for index in indices]
     name = f"proportion of {labels[0]} minus that of {labels[1]}"
     if isinstance(cells, str):
         return Effect.of(table, name, math.nan, PossibleRange(-1.0, 1.0), cells, alpha, quantity=_DIFFERENCE)
     contrast = np.zeros(table.domain.size())
-    np.add.at(contrast, places, [1, -1])
+    np.add.at(contrast, indices, [1, -1])
     difference = FiellerQuotient.of_contrast(cells.estimate, never_certain(table, cells), contrast)
     parts = np.full(contrast.size, 2)
-    parts[places] = [0, 1]
-    inversion = _inversion(table, difference, Comparison(parts, "difference")) if places[0] != places[1] else difference
+    parts[indices] = [0, 1]
+    same = indices[0] == indices[1]
+    inversion = difference if same else _inversion(table, difference, Comparison(parts, "difference"))
     return Effect.of(table, name, float(difference.pair[0]), inversion, "", alpha, quantity=_DIFFERENCE)
 
 
@@ -295,7 +296,7 @@ def _position(table: Table, axis: int, category: Any) -> int:
     return known.index(category)
 
 
-def _place(table: Table, cell: Any) -> int:
+def _cell_index(table: Table, cell: Any) -> int:
     labels = (cell,) if len(table.shape) == 1 else cell
     if not isinstance(labels, tuple) or len(labels) != len(table.shape):
         raise LdpstatsError(f"the cell {cell!r}", f"a tuple with one category for each of {one_line(table.attributes)}")

@@ -179,18 +179,18 @@ class MonteCarlo(Saveable):
         reached : array of bool
             Which of the tables that were drawn reached the observed one.
         """
-        first, places = self.n_resamples, np.flatnonzero(reached)
-        early = int(np.count_nonzero(places < first))
+        first, indices = self.n_resamples, np.flatnonzero(reached)
+        early = int(np.count_nonzero(indices < first))
         if self.none_of is not None and reached.size >= self.none_of and not reached[: self.none_of].any():
             return 1 / (1 + self.none_of)
         if self.enough is not None and self.enough <= early:
-            return self._as_few(self.enough - 1, int(places[self.enough - 1]))
+            return self._as_few(self.enough - 1, int(indices[self.enough - 1]))
         if reached.size >= first and early >= _FEW:
             return self._as_few(early, first)
-        if reached.size > first and places.size >= _FEW:
-            return self._as_few(_FEW - 1, int(places[_FEW - 1]))
+        if reached.size > first and indices.size >= _FEW:
+            return self._as_few(_FEW - 1, int(indices[_FEW - 1]))
         if reached.size >= self.most:
-            return self._as_few(places.size, reached.size)
+            return self._as_few(indices.size, reached.size)
         return math.nan
 
     def _as_few(self, count: int, tables: int) -> float:

@@ -242,11 +242,11 @@ def _highest(model: LogLinear, evidence: BlockEvidence, known: list[FloatArray])
         for block, counts in zip(evidence.blocks, evidence.counts, strict=True)
     ]
     cells = blocks[0].question.cells
-    places = np.arange(cells) if model.possible is None else np.array(model.possible)
-    partitions = [places_onto(model.shape, axes)[places] for axes in model.generators]
-    em = HierarchicalEM(seen_in_blocks(blocks), partitions, places, cells)
+    possible = np.arange(cells) if model.possible is None else np.array(model.possible)
+    partitions = [places_onto(model.shape, axes)[possible] for axes in model.generators]
+    em = HierarchicalEM(seen_in_blocks(blocks), partitions, possible, cells)
     evidence.log_likelihood(known[0][None, :])  # reports that are impossible without the zeros are refused
-    free = on_simplex(most_likely(blocks).frequencies[places])
+    free = on_simplex(most_likely(blocks).frequencies[possible])
     starts = [*known, *(model.frequencies(model.nearest(near)) for near in _starts_from(free))]
     climbs = sorted((em.climbed(start, _ITERATIONS, _ROUGH)[0] for start in starts), key=em.log_likelihood)
     best = np.stack(climbs[-_FINALISTS:])

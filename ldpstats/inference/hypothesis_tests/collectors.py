@@ -115,10 +115,10 @@ class CollectorComparison(Result):
     >>> protocol = ldp.SampledGroups(ldp.Domain({"car": ["yes", "no"], "sex": ["F", "M"]}), epsilon=2.0)
     >>> people = {"north": [900] * 4, "south": [900] * 4, "west": [1800, 600, 600, 600]}
     >>> sets = [protocol.simulate(counts, rng=seed) for seed, counts in enumerate(people.values())]
-    >>> found = ldp.compare_collectors(sets, list(people))
-    >>> found
+    >>> comparison = ldp.compare_collectors(sets, list(people))
+    >>> comparison
     <CollectorComparison: 3 collectors: west differs from the others; 10,800 reports (simulated)>
-    >>> found.worst("west").differs, found.worst("north").differs
+    >>> comparison.worst("west").differs, comparison.worst("north").differs
     (True, False)
     """
 

@@ -259,11 +259,11 @@ class IndependenceTests(Result):
         """Return Cramér's V of all pairs, grey where no dependence is shown."""
         names = self.domain.names
         labels = [name for name in names if any(name in pair.attributes for pair in self.pairs)]
-        places = {name: index for index, name in enumerate(labels)}
+        index_of = {name: index for index, name in enumerate(labels)}
         values = np.full((len(labels), len(labels)), np.nan)
         decided, asked = np.zeros((2, *values.shape), dtype=np.bool_)
         for pair in self.pairs:
-            first, second = (places[name] for name in pair.attributes)
+            first, second = (index_of[name] for name in pair.attributes)
             for cell in ((first, second), (second, first)):
                 values[cell], asked[cell] = pair.cramers_v, True
                 decided[cell] = pair.verdict == DEPENDENT

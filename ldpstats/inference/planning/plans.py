@@ -92,11 +92,11 @@ class Plan(Result):
     --------
     >>> import ldpstats as ldp
     >>> domain = ldp.Domain({"sex": ["F", "M"], "age": ["young", "old"], "car": ["yes", "no"]})
-    >>> found = ldp.plan(["grr", "oue"], domain, epsilon=2.0, effect=0.2)
-    >>> found
+    >>> planned = ldp.plan(["grr", "oue"], domain, epsilon=2.0, effect=0.2)
+    >>> planned
     <Plan: To find a dependence of V = 0.2 in each of 3 pairs of attributes with 80 % power at level 0.05 and
     strict epsilon = 2 per respondent, ask 2,080 respondents with…>
-    >>> found.protocol()
+    >>> planned.protocol()
     SampledGroups(domain=Domain({'sex': ['F', 'M'], 'age': ['young', 'old'], 'car': ['yes', 'no']}), k=2,
     epsilon=2.0, mechanism='grr', groups=(('sex', 'age'), ('sex', 'car'), ('age', 'car')), outside='refuse')
     """
@@ -304,8 +304,8 @@ def plan(
     Examples
     --------
     >>> from ldpstats import Domain, plan
-    >>> found = plan(["grr", "ss", "oue"], (4, 4), epsilon=1.0)
-    >>> found.table[["mechanism", "n"]]
+    >>> planned = plan(["grr", "ss", "oue"], (4, 4), epsilon=1.0)
+    >>> planned.table[["mechanism", "n"]]
       mechanism      n
     0        ss  28887
     1       oue  31782
@@ -316,8 +316,8 @@ def plan(
     0        ss  16887
     1       sue  31270
     >>> network = Domain({name: ["no", "yes"] for name in "abcd"})
-    >>> found = [plan("grr", network, epsilon=2.0, mutual_information=0.01, conditional=test) for test in (False, True)]
-    >>> [int(one.best["n"]) for one in found]
+    >>> plans = [plan("grr", network, epsilon=2.0, mutual_information=0.01, conditional=test) for test in (False, True)]
+    >>> [int(planned.best["n"]) for planned in plans]
     [9606, 16344]
     """
     asked, tables = _names_and_tables(mechanism, shape)
