@@ -40,14 +40,10 @@ def log_part_pvalues(counts: NDArray[np.int64], size: int, totals: NDArray[np.in
     seen, known = np.where(few, size - counts, counts), np.where(few, n - totals, totals)
     ratio = (known - seen) * (size - seen) / ((seen + 1) * (n - known - size + seen + 1))
     with np.errstate(divide="ignore"):
-        bound = np.log(2.0) + _log_chance(seen, size, known, n) - np.log1p(-np.minimum(ratio, 1.0))
+        chance = _log_choose(known, seen) + _log_choose(n - known, size - seen) - _log_choose(n, size)
+        bound = np.log(2.0) + chance - np.log1p(-np.minimum(ratio, 1.0))
     logarithms: FloatArray = np.minimum(bound, 0.0)
     return logarithms
-
-
-def _log_chance(seen: FloatArray, size: int, known: FloatArray, n: int) -> FloatArray:
-    chance: FloatArray = _log_choose(known, seen) + _log_choose(n - known, size - seen) - _log_choose(n, size)
-    return chance
 
 
 def _log_choose(n: FloatArray | float, k: FloatArray | float) -> FloatArray:
