@@ -104,16 +104,16 @@ class _Lengths:
     """Numbers of line ends and separators read so far; long lines and too many cells are refused."""
 
     def __init__(self, name: str) -> None:
-        self._name, self._unended, self._found = name, 0, np.zeros(len(_SEPARATING), dtype=np.int64)
+        self._name, self._unended, self._counts = name, 0, np.zeros(len(_SEPARATING), dtype=np.int64)
 
     @property
     def lines(self) -> int:
         """Number of lines so far."""
-        return int(self._found[:2].max())
+        return int(self._counts[:2].max())
 
     def add(self, raw: NDArray[np.uint8]) -> None:
         """Count in further bytes."""
-        self._found += [np.count_nonzero(raw == byte) for byte in _SEPARATING]
+        self._counts += [np.count_nonzero(raw == byte) for byte in _SEPARATING]
         ends = (raw == _SEPARATING[0]) | (raw == _SEPARATING[1])
         first, last = (int(marks.argmax()) if marks.any() else len(raw) for marks in (ends, ends[::-1]))
         # no line within a piece is too long
@@ -121,7 +121,7 @@ class _Lengths:
         self._unended = last if last < len(raw) else longest
         if longest > LONGEST_LINE:
             raise LdpstatsError(f"{self._name} with a line of more than {LONGEST_LINE:,} bytes", "shorter lines")
-        if self.lines + self._found[2:].max() > MOST_ANSWERS:
+        if self.lines + self._counts[2:].max() > MOST_ANSWERS:
             raise LdpstatsError(
                 f"{self._name} of more than {MOST_ANSWERS:,} cells",
                 f"up to {MOST_ANSWERS:,} cells",
