@@ -153,8 +153,8 @@ class Mechanism(Saveable, ABC):
         """
         return cls(k=k, epsilon=epsilon, **options)  # type: ignore[call-arg]  # every kind is such a dataclass
 
-    def refuse_others(self, k: int, epsilon: float) -> None:
-        """Refuse to be used for another number of values, or at another level.
+    def serves(self, k: int, epsilon: float) -> bool:
+        """Say whether this is a mechanism for so many values at this level.
 
         Parameters
         ----------
@@ -163,8 +163,7 @@ class Mechanism(Saveable, ABC):
         epsilon : float
             The level.
         """
-        if (self.k, self.epsilon) != (k, epsilon):
-            raise LdpstatsError(f"{self}", f"a mechanism with k = {k} and epsilon = {epsilon!r}")
+        return (self.k, self.epsilon) == (k, epsilon)
 
     @property
     @abstractmethod

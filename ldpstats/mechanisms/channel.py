@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from itertools import permutations
+from itertools import permutations, product
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ldpstats.answers.columns import listed
+from ldpstats.answers.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line, shortened
 from ldpstats.limits import LARGEST_JOINT
 from ldpstats.mechanisms.base import Mechanism
@@ -58,9 +59,9 @@ class Channel(Mechanism):
     >>> dice.k, dice.strict_epsilon()
     (2, inf)
     >>> dice.estimate(dice.count([0] * 520 + [1] * 480)).to_frame().round(3)
-         estimate  std_err  lower  upper
-    no      0.780    0.024  0.734  0.826
-    yes     0.220    0.024  0.174  0.266
+       estimate  std_err  lower  upper
+    0      0.78    0.024  0.734  0.826
+    1      0.22    0.024  0.174  0.266
     """
 
     rows: Numerators
@@ -94,15 +95,26 @@ class Channel(Mechanism):
     def asked_for(cls, k: int, epsilon: float, **options: Any) -> Channel:
         """Return the channel with these rows, if it is one for so many values, at this level or below it."""
         made = cls(**options)
-        made.refuse_others(k, epsilon)
+        if not made.serves(k, epsilon):
+            raise LdpstatsError(
+                f"a channel of {made.k} values with epsilon = {made.epsilon!r} for k = {k} and epsilon = {epsilon!r}",
+                "a channel for as many values, at this level or below it",
+            )
         return made
 
-    def refuse_others(self, k: int, epsilon: float) -> None:
-        """Refuse to be used for another number of values, or at a lower level than that of the rows."""
-        if self.k != k or not self.epsilon <= epsilon:
+    def serves(self, k: int, epsilon: float) -> bool:
+        """Say whether there are so many values, and the level of the rows is not above this one."""
+        return self.k == k and self.epsilon <= epsilon
+
+    def refuse_other_names(self, domain: Domain, group: Sequence[str]) -> None:
+        """Refuse to be used for categories with other names, or in another order, than those of the values."""
+        several = product(*(domain.categories[name] for name in group))
+        cells = domain.categories[group[0]] if len(group) == 1 else tuple(several)
+        if self.values not in (None, cells):
             raise LdpstatsError(
-                f"a channel of {self.k} values with epsilon = {self.epsilon!r} for {k} values at epsilon = {epsilon!r}",
-                "a channel for as many values, at this level or below it",
+                f"a channel of the values {shortened(self.values)} for the categories {shortened(cells)} of "
+                f"{' × '.join(group)}",
+                "a channel with the same values in the same order, or without names",
             )
 
     @property
@@ -128,12 +140,14 @@ class Channel(Mechanism):
         return pd.DataFrame(changed, columns=["value", "output", "given", "implemented", "difference"])
 
     @cached_property
-    def noise(self) -> ChannelNoise:  # type: ignore[override]  # kept, as making it takes a while
+    def noise(self) -> ChannelNoise:
         """The channel in doubles; one that a value alone can make likelier is truth or fake."""
         # what may fail must not become certain
-        matrix = np.array([[1.0 if entry == GRID else min(entry / GRID, _BELOW_1) for entry in row] for row in self.rows])
+        matrix = np.array(
+            [[1.0 if entry == GRID else min(entry / GRID, _BELOW_1) for entry in row] for row in self.rows]
+        )
         square = matrix.shape[0] == matrix.shape[1]
-        return structured(matrix) if square else DenseChannel(tuple(map(tuple, matrix.tolist())))
+        return structured(matrix) if square else DenseChannel(matrix)
 
     @property
     def _outputs(self) -> int:
@@ -234,9 +248,7 @@ def _roundings(fine: list[list[int]], totals: list[int]) -> Iterator[Numerators]
     """
     columns = list(zip(*fine, strict=True))
     common = [sum(column) if min(column) else 0 for column in columns]
-    anchors = [
-        max(range(len(row)), key=lambda output: Fraction(row[output], sum(columns[output]))) for row in fine
-    ]
+    anchors = [max(range(len(row)), key=lambda output: Fraction(row[output], sum(columns[output]))) for row in fine]
     mixing = sum(common)
     for digits in (None, *(_SLIGHT if mixing else ())):
         rows = []

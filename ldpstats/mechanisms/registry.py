@@ -179,7 +179,8 @@ def mechanism(name: str, k: int, epsilon: float, **options: Any) -> Mechanism:
 
 def kind_named(name: str) -> type[Mechanism]:
     """Return the class of a mechanism by its name or an alias, in any case: "grr", "k-RR"."""
-    wanted, kinds = str(name).strip().lower(), (*registered_mechanisms(), Channel)
+    wanted = str(name).strip().lower()
+    kinds: tuple[type[Mechanism], ...] = (*registered_mechanisms(), Channel)
     for kind in kinds:
         if wanted == kind.name or wanted in kind.aliases:
             return kind
@@ -191,7 +192,9 @@ def kind_named(name: str) -> type[Mechanism]:
 
 
 def mechanisms(k: int = 16, epsilon: float = 1.0) -> pd.DataFrame:
-    """Return all mechanisms, a row each, with their exact figures for `k` values at the level `epsilon`.
+    """Return all mechanisms that k and ε make, a row each, with their exact figures for `k` values at this level.
+
+    Any other randomizer is a `Channel`, which is given by its rows.
 
     "epsilon" is the strict level of everything a respondent sends about one value, "bits" the cost of a report and
     "variance" the exact n-fold variance of the estimated frequency of a value that one respondent in k has (the mean
@@ -221,7 +224,7 @@ def mechanisms(k: int = 16, epsilon: float = 1.0) -> pd.DataFrame:
     oue      4      4.12
     """
     rows = []
-    for kind in progress((*registered_mechanisms(), Channel), "mechanisms", unit="mechanism"):
+    for kind in progress(registered_mechanisms(), "mechanisms", unit="mechanism"):
         values = kind.only_k or k
         level, bits, variance, _ = _figures(kind, values, epsilon)
         rows.append(

@@ -204,13 +204,13 @@ class TruthOrFake(ChannelNoise):
         return TruthOrFake(self.truth, tuple((fake / fake.sum()).tolist()))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class DenseChannel(ChannelNoise):
     """Any channel, a row of output probabilities per true value; it may be rectangular.
 
     Parameters
     ----------
-    rows : tuple of tuples of float
+    rows : array or tuple of tuples of float
         The probabilities of all outputs, for each true value in turn.
 
     Examples
@@ -224,10 +224,10 @@ class DenseChannel(ChannelNoise):
     (0.6931, array([False,  True, False]))
     """
 
-    rows: tuple[tuple[float, ...], ...]
+    rows: FloatArray
 
     def __post_init__(self) -> None:
-        matrix = as_array(self.rows, "a channel").astype(float)
+        matrix = np.array(as_array(self.rows, "a channel"), dtype=float, order="C")
         # written so that a NaN fails
         proper = matrix.ndim == 2 and np.all(matrix >= 0) and np.all(np.abs(matrix.sum(axis=1) - 1) <= 1e-9)
         if not (proper and matrix.size and np.all(matrix.max(axis=0) > 0)):
@@ -235,6 +235,20 @@ class DenseChannel(ChannelNoise):
                 f"a channel of shape {matrix.shape}",
                 "a matrix of nonnegative rows that sum to 1, no column of zeros alone",
             )
+        matrix.setflags(write=False)
+        object.__setattr__(self, "rows", matrix)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, DenseChannel):
+            return NotImplemented
+        return self is other or np.array_equal(self.rows, other.rows)
+
+    def __hash__(self) -> int:
+        return hash((self.rows.shape, self.rows.tobytes()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # what is cached here can be made again, and an array does not stay read-only by itself
+        return DenseChannel, (self.rows,)
 
     @property
     def cells(self) -> int:
@@ -244,50 +258,52 @@ class DenseChannel(ChannelNoise):
     @property
     def outputs(self) -> int:
         """The number of outputs."""
-        return len(self.rows[0])
+        return int(self.rows.shape[1])
 
     @property
     def epsilon(self) -> float:
         """The level: the largest ratio within a column."""
-        matrix = self.matrix()
-        return max(
-            privacy_loss(most, least) for most, least in zip(matrix.max(axis=0), matrix.min(axis=0), strict=True)
-        )
+        return max(map(privacy_loss, self.rows.max(axis=0).tolist(), self.rows.min(axis=0).tolist()))
 
     def mean(self, frequencies: FloatArray) -> FloatArray:
         """Return the distribution of the report."""
-        return frequencies @ self.matrix()
+        return frequencies @ self.rows
 
     def matrix(self) -> FloatArray:
         """Return the whole channel, a row per true value."""
-        return np.asarray(self.rows, dtype=float)
+        return self.rows
 
-    def debias(self, proportions: FloatArray) -> FloatArray:
-        """Return the unbiased estimate of the frequencies by the pseudo-inverse, where these are identified."""
-        matrix = self.matrix()
-        rank = int(np.linalg.matrix_rank(matrix))
+    @cached_property
+    def _inverse(self) -> FloatArray:
+        """The pseudo-inverse, where the outputs identify the frequencies."""
+        rank = int(np.linalg.matrix_rank(self.rows))
         if rank < self.cells:
             raise NotIdentifiedError(
                 f"a channel of rank {rank} for {self.cells} values",
                 "channels whose rows are linearly independent",
                 "Such reports tell only some contrasts; combine them with other blocks in one table.",
             )
-        return proportions @ np.linalg.pinv(matrix)
+        inverse: FloatArray = np.linalg.pinv(self.rows)
+        return inverse
+
+    def debias(self, proportions: FloatArray) -> FloatArray:
+        """Return the unbiased estimate of the frequencies by the pseudo-inverse, where these are identified."""
+        return proportions @ self._inverse
 
     def simulate(self, true_counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw the reports of each true value's respondents and add them up."""
-        counts: NDArray[np.int64] = rng.multinomial(true_counts, proper(self.matrix())).sum(axis=-2)
+        counts: NDArray[np.int64] = rng.multinomial(true_counts, proper(self.rows)).sum(axis=-2)
         return counts
 
     def covariance(self, frequencies: FloatArray) -> FloatArray:
         """Return n times the covariance matrix of the debiased estimate."""
-        inverse = self.debias(np.eye(self.outputs))
-        return inverse.T @ multinomial_covariance(self.mean(frequencies)) @ inverse
+        return self._inverse.T @ multinomial_covariance(self.mean(frequencies)) @ self._inverse
 
     def variance(self, frequencies: FloatArray) -> FloatArray:
         """Return n times the variances of the debiased estimate."""
-        mean, inverse = self.mean(frequencies), self.debias(np.eye(self.outputs))
-        return mean @ inverse**2 - (mean @ inverse) ** 2
+        mean = self.mean(frequencies)
+        variances: FloatArray = mean @ self._inverse**2 - (mean @ self._inverse) ** 2
+        return variances
 
     def merged(self, classes: NDArray[np.int64], /) -> ChannelNoise | None:
         """Return the channel between classes, where all values of a class report classes alike (a lumpable chain).
@@ -298,12 +314,12 @@ class DenseChannel(ChannelNoise):
         if self.outputs != self.cells:
             return None
         _, first = np.unique(classes, return_index=True)
-        summed = self.matrix() @ np.eye(first.size)[classes]
+        summed = self.rows @ np.eye(first.size)[classes]
         coarse = summed[first]
         return structured(coarse) if np.all(np.abs(summed - coarse[classes]) <= _ALIKE * summed) else None
 
 
-class MultinomialNoise(DenseChannel):
+class MultinomialNoise(ChannelNoise):
     """The noise model of reports that are one output of a channel each: a channel is one, so that this returns it.
 
     Whether a noise model is of this kind, `isinstance` says.
@@ -507,7 +523,7 @@ def structured(matrix: FloatArray) -> ChannelNoise:
     faked = float(fakes.sum())
     if np.all(np.nanmax(others, axis=0) <= (1 + _ALIKE) * fakes) and 0 < faked < 1:
         return TruthOrFake(1 - faked, tuple((fakes / faked).tolist()))
-    return DenseChannel(tuple(map(tuple, matrix.tolist())))
+    return DenseChannel(matrix)
 
 
 def multinomial_covariance(mean: FloatArray) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,9 +19,17 @@ from ldpstats.answers.frames import Frame
 from ldpstats.answers.questions import Question
 from ldpstats.errors import LdpstatsError, shortened
 from ldpstats.estimation.blocks import Block
-from ldpstats.mechanisms import Mechanism, best_name, checked_mechanism, mechanism, plain_mechanism, read_mechanism
+from ldpstats.mechanisms import (
+    Channel,
+    Mechanism,
+    best_name,
+    checked_mechanism,
+    mechanism,
+    plain_mechanism,
+    read_mechanism,
+)
 from ldpstats.noise import Tally
-from ldpstats.numbers.arrays import IntArray, unweighted
+from ldpstats.numbers.arrays import IntArray, positive_epsilon, real_number, unweighted
 from ldpstats.numbers.randomness import Rng, client_draws, generator, permutation
 from ldpstats.presentation import Summary, progress
 from ldpstats.privacy import PrivacyStatement
@@ -41,7 +50,7 @@ from ldpstats.protocols.partitions import collected_by_partition, is_partitioned
 from ldpstats.protocols.population import People, Population, checked_outside, people_of, respondents
 from ldpstats.protocols.row_counts import RowCounts
 from ldpstats.protocols.row_frames import numbered, take_frame
-from ldpstats.protocols.saved import SavedProtocol
+from ldpstats.protocols.saved import SavedProtocol, promised_to_all
 from ldpstats.protocols.summary import between, named, summary_of
 from ldpstats.protocols.wire import to_column
 from ldpstats.tables import Origin, Table, TableSet
@@ -108,7 +117,12 @@ class Asked:
         if isinstance(name, str):
             chosen = best_name(question.answers, epsilon) if name == "auto" else name
             return cls(group, question, mechanism(chosen, k=question.answers, epsilon=epsilon))
-        name.refuse_others(question.answers, epsilon)
+        if not name.serves(question.answers, epsilon):
+            raise LdpstatsError(
+                f"{name} for {label(group)!r}", f"a mechanism with k = {question.answers} and epsilon = {epsilon!r}"
+            )
+        if isinstance(name, Channel):
+            name.refuse_other_names(domain, group)
         return cls(group, question, name)
 
     @property
@@ -288,6 +302,9 @@ class AssignedQuestions(SavedProtocol):
             per_group[label(group)] = worst_level(counted_of.values())
         whole = worst_level([one.mechanism for row in unit for one in row.asked] for unit in self._units)
         return PrivacyStatement(whole, RECORD, per_group, substitutes=self._substitutes)
+
+    def _promised_beside(self) -> dict[str, str]:
+        return promised_to_all(self._privacy)
 
     def summary(self) -> Summary:
         """Return what is asked, how it is randomized, which tables follow, and the level."""
@@ -584,6 +601,12 @@ def checked_choice(mechanism: object) -> str | tuple[Mechanism, ...]:
             f"mechanism = {shortened(mechanism)}", "a name out of mechanisms(), 'auto', or a list: one for every answer"
         )
     return tuple(checked_mechanism(one) for one in mechanism)
+
+
+def checked_level(epsilon: object, mechanism: object) -> float:
+    """Return a level; it may be infinite where mechanisms are given, each of which says what it hides."""
+    given = not isinstance(mechanism, str)
+    return math.inf if given and real_number(epsilon) == math.inf else positive_epsilon(epsilon)
 
 
 def for_each(mechanism: str | tuple[Mechanism, ...], answers: int) -> list[str | Mechanism]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
@@ -119,7 +120,7 @@ def among(places: range) -> slice:
 def equal_shares(epsilon: float, parts: int) -> float:
     """Return the largest double of which `parts` add up to no more than epsilon."""
     share = epsilon / parts
-    return share if Fraction(share) * parts <= Fraction(epsilon) else float(np.nextafter(share, 0))
+    return share if share == math.inf or Fraction(share) * parts <= Fraction(epsilon) else float(np.nextafter(share, 0))
 
 
 def worst_level(sent: Iterable[Iterable[Mechanism]]) -> float:

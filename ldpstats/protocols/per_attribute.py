@@ -17,9 +17,17 @@ from ldpstats.mechanisms import Mechanism, ReportFormat
 from ldpstats.noise import ChannelNoise
 from ldpstats.noise.channels import proper
 from ldpstats.noise.pattern_channel import patterns_of
-from ldpstats.numbers.arrays import BoolArray, positive_epsilon
+from ldpstats.numbers.arrays import BoolArray
 from ldpstats.numbers.randomness import Rng
-from ldpstats.protocols.assigned import Asked, AssignedQuestions, CountedRow, Row, checked_choice, for_each
+from ldpstats.protocols.assigned import (
+    Asked,
+    AssignedQuestions,
+    CountedRow,
+    Row,
+    checked_choice,
+    checked_level,
+    for_each,
+)
 from ldpstats.protocols.groups import Group, NamedGroups, equal_shares, groups_of
 from ldpstats.protocols.population import REFUSE, People
 from ldpstats.tables.respondents import LARGEST_CROSSED, CrossedRows, RespondentSet
@@ -103,7 +111,7 @@ class PerAttribute(AssignedQuestions):
         groups: NamedGroups = None,
         outside: str = REFUSE,
     ) -> None:
-        formed, level = groups_of(domain, k=k, groups=groups), positive_epsilon(epsilon)
+        formed, level = groups_of(domain, k=k, groups=groups), checked_level(epsilon, mechanism)
         largest = max(map(len, formed))
         if not isinstance(sampled, (bool, np.bool_)):
             raise LdpstatsError(f"sampled = {sampled!r}", "True or False")

@@ -9,8 +9,7 @@ from typing import ClassVar
 from ldpstats.answers.domain import Domain
 from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms import Mechanism
-from ldpstats.numbers.arrays import positive_epsilon
-from ldpstats.protocols.assigned import Asked, AssignedQuestions, checked_choice, for_each
+from ldpstats.protocols.assigned import Asked, AssignedQuestions, checked_choice, checked_level, for_each
 from ldpstats.protocols.groups import (
     Group,
     NamedGroups,
@@ -83,7 +82,7 @@ class SampledGroups(AssignedQuestions):
         groups: NamedGroups = None,
         outside: str = REFUSE,
     ) -> None:
-        chosen, level = groups_of(domain, k=k, groups=groups), positive_epsilon(epsilon)
+        chosen, level = groups_of(domain, k=k, groups=groups), checked_level(epsilon, mechanism)
         used, most = checked_choice(mechanism), max(map(len, chosen))
         self._settle(domain=domain, k=most, epsilon=level, mechanism=used, groups=chosen, outside=outside)
 
@@ -154,7 +153,7 @@ class WholeView(AssignedQuestions):
         self._settle(
             domain=domain,
             k=max(len(group) for view in chosen for group in view),
-            epsilon=positive_epsilon(epsilon),
+            epsilon=checked_level(epsilon, mechanism),
             mechanism=checked_choice(mechanism),
             views=chosen,
             outside=outside,
@@ -222,7 +221,7 @@ class ProductDomain(AssignedQuestions):
                 "Project the domain to fewer attributes, or ask for groups: SampledGroups.",
             )
         used = checked_choice(mechanism)
-        self._settle(domain=domain, epsilon=positive_epsilon(epsilon), mechanism=used, outside=outside)
+        self._settle(domain=domain, epsilon=checked_level(epsilon, mechanism), mechanism=used, outside=outside)
 
     @property
     def groups(self) -> tuple[Group, ...]:

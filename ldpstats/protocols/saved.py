@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self
 
@@ -107,7 +108,11 @@ class SavedProtocol(Shown, Saveable, ABC):
             "domain": self.domain.to_list(),
             "parameters": {name: encoded(value) for name, value in self._parameters().items()},
             "outside": self.outside,
-            "privacy": {"epsilon": plain_level(promised.epsilon), "unit": promised.unit, **self._promised_of_queries()},
+            "privacy": {
+                "epsilon": plain_level(promised.epsilon),
+                "unit": promised.unit,
+                **self._promised_beside(),
+            },
             **self._asked_of_respondents(),
         }
 
@@ -118,8 +123,8 @@ class SavedProtocol(Shown, Saveable, ABC):
         """Return units and mechanisms for the file; a curator has none."""
         return {}
 
-    def _promised_of_queries(self) -> dict[str, str]:
-        """Return, for the file, what holds of every query beside the level; most protocols send no queries."""
+    def _promised_beside(self) -> dict[str, str]:
+        """Return, for the file, what else than its level respondents are told; a curator tells nothing."""
         return {}
 
     @property
@@ -134,6 +139,11 @@ class SavedProtocol(Shown, Saveable, ABC):
             agreed = f"{agreed} {policy}"
         # the letter keeps a file reader from taking digits for a number
         return f"p{hashlib.sha256(agreed.encode()).hexdigest()[:12]}"
+
+
+def promised_to_all(promised: PrivacyStatement) -> dict[str, str]:
+    """Return what the file of a local protocol says where the level is infinite."""
+    return {"certain": "an answer may show for certain that it is true"} if promised.epsilon == math.inf else {}
 
 
 def kind_of_protocol(text: str) -> object:

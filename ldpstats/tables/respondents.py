@@ -281,7 +281,7 @@ class CrossedRows:
     def block(self, attributes: Sequence[str]) -> Block:
         """Count the answers to some attributes together: their channel is the Kronecker product of the attributes'."""
         matrices = [self.noises[self.domain.names.index(name)].matrix() for name in attributes]
-        channel = DenseChannel(tuple(map(tuple, reduce(np.kron, matrices).tolist())))
+        channel = DenseChannel(reduce(np.kron, matrices))
         tally = Tally(channel, self.counts(attributes), self.n, self.simulated)
         return Block(Question.of(self.domain, attributes), tally, tuple(attributes))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -51,14 +50,13 @@ from ldpstats.protocols.rrba.levels import provably_true, statement
 from ldpstats.protocols.rrba.query import Query
 from ldpstats.protocols.rrba.rules import Rules, advised_block_size, checked_rules
 from ldpstats.protocols.rrba.series import Randomizers, Series
-from ldpstats.protocols.saved import SavedProtocol
+from ldpstats.protocols.saved import SavedProtocol, promised_to_all
 from ldpstats.protocols.summary import counted, summary_of
 from ldpstats.tables import Origin, Table, TableSet
 from ldpstats.tables.respondents import RespondentSet, new_identity
 
 _ANSWERS = ("group", "view")
 _UPDATES = ("block", "client")
-_CERTAIN = "an answer may show for certain that it is true"
 """What a protocol file says where fakes may never come: who then gives such an answer has it."""
 _NEARLY_SURE = 0.99
 """A higher chance of the truth does not make smaller blocks better."""
@@ -513,10 +511,10 @@ class RRBA(SavedProtocol):
         rows = [[question.attributes for question in unit] for unit in self._units]
         return {"units": [[{"group": label(own), "attributes": list(own)} for own in unit] for unit in rows]}
 
-    def _promised_of_queries(self) -> dict[str, str]:
+    def _promised_beside(self) -> dict[str, str]:
         shares = {"truth": self.largest_p, "floor": Fraction(self.floor)}
-        promised = {name: str(numerator_at_most(share)) for name, share in shares.items()}
-        return promised | ({"certain": _CERTAIN} if self.privacy().epsilon == math.inf else {})
+        of_queries = {name: str(numerator_at_most(share)) for name, share in shares.items()}
+        return of_queries | promised_to_all(self.privacy())
 
     def _agreed(self) -> object:
         views = [[list(group) for group in view] for view in self.views]
