@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from hashlib import sha256
 from itertools import permutations, product
 from typing import Any, ClassVar, TypeAlias
 
@@ -91,6 +92,9 @@ class Channel(Mechanism):
         for name, number in (("values", len(rows)), ("outputs", len(rows[0]))):
             object.__setattr__(self, name, _names(getattr(self, name), name, number))
 
+    def __repr__(self) -> str:
+        return f"Channel({self.k} values, {self._outputs} outputs, digest {self._digest})"
+
     @classmethod
     def asked_for(cls, k: int, epsilon: float, **options: Any) -> Channel:
         """Return the channel with these rows, if it is one for so many values, at this level or below it."""
@@ -161,6 +165,10 @@ class Channel(Mechanism):
     def slack_reason(self) -> str:
         """Nothing: the level asked for is that of the rows."""
         return ""
+
+    @cached_property
+    def _digest(self) -> str:
+        return sha256(repr((self.rows, self.values, self.outputs)).encode()).hexdigest()[:16]
 
     @cached_property
     def _ratio(self) -> Fraction | None:
