@@ -283,7 +283,9 @@ def _roundings(fine: list[list[int]]) -> Iterator[Numerators]:
 
 def _anchor(row: list[int], sums: list[int]) -> int:
     least = sum(row) // (2 * len(row))
-    return max((output for output, entry in enumerate(row) if entry >= least), key=lambda place: row[place] / sums[place])
+    return max(
+        (output for output, entry in enumerate(row) if entry >= least), key=lambda place: row[place] / sums[place]
+    )
 
 
 def _worst_of_pairs(given: Sequence[Sequence[Any]]) -> dict[tuple[int, int], Fraction]:

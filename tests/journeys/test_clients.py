@@ -260,14 +260,14 @@ PLANTED = {
         "row.length !== outputs",
     ),
     "outputs that nobody sends": (
-        "if not any(column):\n                raise ClientError(f\"the output",
-        "if False:\n                raise ClientError(f\"the output",
+        'if not any(column):\n                raise ClientError(f"the output',
+        'if False:\n                raise ClientError(f"the output',
         "if (idle >= 0) throw",
         "if (false) throw",
     ),
     "outputs that take hours": (
-        "max(_whole_in(one, \"k\", _MOST_CELLS, 0), _longest_row(one))",
-        "_whole_in(one, \"k\", _MOST_CELLS, 0)",
+        'max(_whole_in(one, "k", _MOST_CELLS, 0), _longest_row(one))',
+        '_whole_in(one, "k", _MOST_CELLS, 0)',
         ", ...rowsOf(one).map((row) => row.length)]",
         "]",
     ),

@@ -25,8 +25,16 @@ ADVERSARIAL: dict[str, Rows] = {
     ),
     "zeros before, between and behind": ((0, 0, GRID, 0, 0), (1, 0, GRID - 2, 0, 1), (0, GRID // 2, 0, GRID // 2, 0)),
     "a first one of 2^-64": ((1, GRID - 1), (GRID - 1, 1), (GRID, 0), (0, GRID)),
-    "nothing but tiny ones": ((1,) * 300 + (GRID - 300,), (GRID - 300,) + (1,) * 300, (STEP // 300,) * 300 + (GRID - STEP // 300 * 300,)),
-    "all begin within one prefix": ((STEP - 2, 1, 1, GRID - STEP), (STEP - 1, 1, 0, GRID - STEP), (STEP, 0, 1, GRID - STEP - 1)),
+    "nothing but tiny ones": (
+        (1,) * 300 + (GRID - 300,),
+        (GRID - 300,) + (1,) * 300,
+        (STEP // 300,) * 300 + (GRID - STEP // 300 * 300,),
+    ),
+    "all begin within one prefix": (
+        (STEP - 2, 1, 1, GRID - STEP),
+        (STEP - 1, 1, 0, GRID - STEP),
+        (STEP, 0, 1, GRID - STEP - 1),
+    ),
     "many beside each other": ((GRID >> 12,) * 4096, tuple(reversed(range(1, 4096))) + (GRID - 4095 * 4096 // 2,)),
     "one output": ((GRID,), (GRID,)),
     "outputs of 255, 256 and 257": ((GRID >> 8,) * 256 + (0,), (0,) + (GRID >> 8,) * 256),

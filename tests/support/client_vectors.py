@@ -388,7 +388,11 @@ def _altered_channels() -> Iterator[tuple[str, Change, str]]:
         yield "a row that does not add up, or is of other outputs", _setting(*rows, 1, wrong), "outputs that add up to"
     yield "rows without outputs", _setting(*rows, [[], []]), "a row of 0 outputs that add up to 0"
     yield "an output that nobody sends", _setting(*rows, [[half, "0", half]] * 2), "the output 1 that no value sends"
-    yield "no rows at all", lambda body: body["mechanisms"][0]["probabilities"].pop("rows"), "probabilities without rows"
+    yield (
+        "no rows at all",
+        lambda body: body["mechanisms"][0]["probabilities"].pop("rows"),
+        "probabilities without rows",
+    )
     yield "rows and more", _setting(*rows[:-1], "truth", "1"), "probabilities with"
     yield "another option", _setting(*first, "omega", 1), "omega"
     for what, number in (("values", 2), ("outputs", 2)):

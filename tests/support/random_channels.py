@@ -48,6 +48,8 @@ def _row(kind: str, outputs: int, rng: random.Random) -> list[int]:
         row[rng.randrange(outputs)] += GRID - sum(row)
         return row
     step = 1 << 48 if kind == "borders" else 1
-    cuts = sorted(rng.randrange(GRID // step) * step + rng.choice([0, 0, 1, -1]) * (step > 1) for _ in range(outputs - 1))
+    cuts = sorted(
+        rng.randrange(GRID // step) * step + rng.choice([0, 0, 1, -1]) * (step > 1) for _ in range(outputs - 1)
+    )
     cuts = [0, *(min(max(cut, 0), GRID) for cut in cuts), GRID]
     return [upper - lower for lower, upper in zip(cuts, cuts[1:], strict=False)]
