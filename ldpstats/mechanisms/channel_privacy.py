@@ -190,7 +190,7 @@ class ChannelPrivacy(PrivacyStatement):
             names = self._value_names
             levels = self.pairs().to_numpy()
             sentences += [
-                f"For {names[i]!r} against {names[j]!r} a report speaks at epsilon = {rounded_up(levels[i, j])} at most."
+                f"For {names[i]!r} against {names[j]!r} reports tell epsilon = {rounded_up(levels[i, j])} at most."
                 for i, j in np.argwhere((levels > 0) & (levels < math.inf)).tolist()
             ][:_SHOWN]
         guessed = self.guess().loc["uniform"]
