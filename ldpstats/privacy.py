@@ -230,7 +230,7 @@ class PrivacyStatement(Result):
             groups,
             _larger(self.nominal_epsilon, other.nominal_epsilon) if both else None,
             _larger(self.delta_at_nominal, other.delta_at_nominal) if both else None,
-            max((one for one in (self.provably_true, other.provably_true) if one is not None), default=None),
+            max((share for share in (self.provably_true, other.provably_true) if share is not None), default=None),
             self.substitutes or other.substitutes,
             self.set_aside + other.set_aside,
         )
@@ -277,8 +277,8 @@ class PrivacyStatement(Result):
             return [[f"a report about {group}", *_row(level)] for group, level in self.per_group.items()]
         times = Counter(self.per_group.values())
         return [
-            [f"a report about each of {number:,} {'other ' * (place > 0)}groups", *_row(level)]
-            for place, (level, number) in enumerate(times.items())
+            [f"a report about each of {number:,} {'other ' * (index > 0)}groups", *_row(level)]
+            for index, (level, number) in enumerate(times.items())
         ]
 
     def guarantee(self, of: str = "") -> str:
@@ -327,7 +327,7 @@ class PrivacyStatement(Result):
 
         Rows that were set aside are there where there are some.
         """
-        plain = {one.name: plain_level(getattr(self, one.name)) for one in fields(self)}
+        plain = {field.name: plain_level(getattr(self, field.name)) for field in fields(self)}
         if not self.set_aside:
             del plain["set_aside"]
         return {**plain, "per_group": {group: plain_level(level) for group, level in self.per_group.items()}}
@@ -352,8 +352,8 @@ def _level(value: object, what: str) -> float:
     return number
 
 
-def _larger(one: float | None, other: float | None) -> float | None:
-    return None if one is None or other is None else max(one, other)
+def _larger(first: float | None, second: float | None) -> float | None:
+    return None if first is None or second is None else max(first, second)
 
 
 def rounded_up(level: float) -> str:
