@@ -171,7 +171,7 @@ class PrivacyStatement(Result):
             holds = "" if delta is None else f" (holds with delta = {rounded_up(delta)})"
             parts.append(f"nominal epsilon = {rounded_up(self.nominal_epsilon)}{holds}")
         if self.provably_true is not None:
-            parts.append(f"{rounded_up(100 * self.provably_true)} % of the reports are provably true")
+            parts.append(self._true_for_sure())
         if self.substitutes:
             parts.append(_MIXED)
         if self.set_aside:
@@ -223,13 +223,12 @@ class PrivacyStatement(Result):
             name: max(self.per_group.get(name, 0.0), other.per_group.get(name, 0.0))
             for name in [*self.per_group, *other.per_group]
         }
-        both = None not in (self.nominal_epsilon, other.nominal_epsilon)
         return PrivacyStatement(
             max(self.epsilon, other.epsilon),
             self.unit,
             groups,
-            _larger(self.nominal_epsilon, other.nominal_epsilon) if both else None,
-            _larger(self.delta_at_nominal, other.delta_at_nominal) if both else None,
+            _larger(self.nominal_epsilon, other.nominal_epsilon),
+            _larger(self.delta_at_nominal, other.delta_at_nominal),
             max((share for share in (self.provably_true, other.provably_true) if share is not None), default=None),
             self.substitutes or other.substitutes,
             self.set_aside + other.set_aside,
