@@ -97,15 +97,12 @@ def _into(graph: DiGraph[N], node: N) -> Iterator[N]:
 
 def _follows(graph: DiGraph[N], start: N, end: N) -> bool:
     """Say whether an edge without direction must lead from one node to the other, by Meek's first three rules."""
-    loose = [neighbour for neighbour in graph.succ[start] if neighbour in graph.pred[start] and neighbour != end]
     before_end = list(_into(graph, end))
+    loose = [parent for parent in before_end if parent in graph.succ[start] and parent in graph.pred[start]]
     return (
         any(not _joined(graph, parent, end) for parent in _into(graph, start))
         or any(start in set(_into(graph, parent)) for parent in before_end)
-        or any(
-            not _joined(graph, first, second)
-            for first, second in combinations([n for n in loose if n in before_end], 2)
-        )
+        or any(not _joined(graph, first, second) for first, second in combinations(loose, 2))
     )
 
 
@@ -170,10 +167,8 @@ def oriented(
     ]
     own = [{triple[:2], triple[:0:-1]} for triple, verdict in verdicts.items() if verdict == "collider"]
     directed = _with_colliders(edges, known, own, never)
-    against = {
-        way: math.inf if way in never else value for triple, value in chains.items() for way in (triple, triple[::-1])
-    }
-    chosen = _chosen(edges, directed, dict.fromkeys(never, math.inf) | against)
+    against = {way: value for triple, value in chains.items() for way in (triple, triple[::-1])}
+    chosen = _chosen(edges, directed, against | dict.fromkeys(never, math.inf))
     return Orientation(directed, chosen, verdicts, left_out)
 
 
@@ -243,10 +238,8 @@ def _within_circles(arrows: Iterable[Edge]) -> set[Edge]:
     import networkx as nx
 
     graph: DiGraph[str] = nx.DiGraph(arrows)
-    component_of = {
-        name: number for number, part in enumerate(nx.strongly_connected_components(graph)) for name in part
-    }
-    return {(start, end) for start, end in graph.edges if component_of[start] == component_of[end]}
+    component = {name: number for number, part in enumerate(nx.strongly_connected_components(graph)) for name in part}
+    return {(start, end) for start, end in graph.edges if component[start] == component[end]}
 
 
 def _implied(arrows: set[Edge], edges: Iterable[Edge], chains: Collection[Triple]) -> set[Edge] | None:
