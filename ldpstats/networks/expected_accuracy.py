@@ -189,7 +189,7 @@ def expected_accuracies(
     seed = int(rng.integers(1 << 62))
     network = fitted.network
     rules = _rules(network, label)
-    believed = _accuracies(network, label, rules, network, network.sampled_codes(_MANY_RECORDS, seed))
+    believed = _accuracies(network, label, rules, network, _MANY_RECORDS, seed)
     possible = fit_parameters(fitted.reports, fitted.network.parents, smoothing=0).redrawn(size, rng)
     redrawn = ((truth, *replace(fitted, network=truth).redrawn(1, rng)) for truth in possible)
     error = partial(_error, label=label, seed=seed)
@@ -204,11 +204,9 @@ def expected_accuracies(
 def _error(networks: tuple[BayesianNetwork, BayesianNetwork], label: str, seed: int) -> Accuracies:
     """Return by how much the second network overrates the rules read off it, where the first is the truth."""
     truth, network = networks
-    rules, both = _rules(network, label), (network, truth)
-    own, true = (
-        _accuracies(network, label, rules, population, population.sampled_codes(_RECORDS, seed)) for population in both
-    )
-    return own - true
+    rules = _rules(network, label)
+    believed, true = (_accuracies(network, label, rules, source, _RECORDS, seed) for source in (network, truth))
+    return believed - true
 
 
 def _rules(network: BayesianNetwork, label: str) -> tuple[int, str, IntArray]:
@@ -220,9 +218,10 @@ def _rules(network: BayesianNetwork, label: str) -> tuple[int, str, IntArray]:
 
 
 def _accuracies(
-    network: BayesianNetwork, label: str, rules: tuple[int, str, IntArray], truth: BayesianNetwork, records: IntArray
+    network: BayesianNetwork, label: str, rules: tuple[int, str, IntArray], truth: BayesianNetwork, size: int, seed: int
 ) -> Accuracies:
-    """Return how often a network's rules, and all its features, are right where records were drawn from `truth`."""
+    """Return how often a network's rules, and all its features, are right where records are drawn from `truth`."""
+    records = truth.sampled_codes(size, seed)
     frequent, feature, by_feature = rules
     joint = truth.joint((feature, label))
     single = float(joint[np.arange(len(joint)), by_feature].sum())
