@@ -168,13 +168,8 @@ class Demonstration(Analysis):
             report = {pair[0]: shorten(words, _REPORT_WIDTH, placeholder="..."), pair[1]: "(of both)"}
             drawn = f"Her answers are randomized by {used.name.upper()} before they leave."
         rows = [
-            (
-                attribute,
-                ", ".join(map(str, domain.categories[attribute])),
-                str(some.iloc[row][attribute]),
-                report.get(attribute, ""),
-            )
-            for attribute in domain.names[:_MOST_ROWS]
+            (question, ", ".join(map(str, possible)), str(some.iloc[row][question]), report.get(question, ""))
+            for question, possible in [*domain.categories.items()][:_MOST_ROWS]
         ]
         known = ""
         if 0 < hides.mean() < 1:

@@ -30,7 +30,7 @@ _ERRORS = 2.0
 """Categories are taken to be no rarer than so many standard errors of their shares."""
 _SAME, _ROUNDING = 1e-6, 1e-10
 # so few reports show how far they scatter
-_TO_SPREAD = 2
+_LEAST_REPORTS = 2
 
 _Names: TypeAlias = tuple[str, ...]
 
@@ -111,7 +111,7 @@ class ChainTests:
 
     def _estimated(self, index: int, table: Table, domain: Domain) -> tuple[_Names, FloatArray, FloatArray]:
         """Return a table's attributes among a domain's, and its estimate of their cells with the covariance."""
-        if table.n < _TO_SPREAD:
+        if table.n < _LEAST_REPORTS:
             raise NotIdentifiedError("a single report", "two reports, which show how far they scatter")
         if index not in self._estimates:
             self._estimates[index] = table.linear
@@ -136,8 +136,7 @@ def oriented_by_tests(
     if structure.directed:
         return oriented(structure, constraints, strength, {})
     triples = progress(unshielded_triples(structure.edges), "testing chains", unit="triple")
-    tested = {triple: chain(triple) for triple in triples}
-    tests = {triple: test for triple, test in tested.items() if test}
+    tests = {triple: test for triple in triples if (test := chain(triple))}
     verdicts = verdicts_of(structure.edges, tests, independent, alpha)
     return oriented(structure, constraints, strength, verdicts, {triple: test.half for triple, test in tests.items()})
 

@@ -173,10 +173,7 @@ class Classifier(Result):
         }
         sentences = [
             f"Assumed: {self.assumption}.",
-            *(
-                f"{name} was not asked together with {self.label}; assumes: {assumption}."
-                for name, assumption in beside
-            ),
+            *(f"{name} was not asked together with {self.label}; assumes: {words}." for name, words in beside),
             *self.notes,
             "expected_accuracy() says how often it is right if so; accuracy(frame) counts it on labelled records.",
             *reports.channel_fit().warning,

@@ -102,7 +102,7 @@ LARGEST_FAMILY = 1 << 10
 """The most cells of an attribute and its parents: making 1,024 of them proper in their covariance takes seconds."""
 _FEWER = "Fit a network of fewer attributes: those that a query is about, and their ancestors."
 # so few reports show how far they scatter
-_TO_SPREAD = 2
+_LEAST_REPORTS = 2
 # directions in which estimates have no more than this share of the largest variance are known
 _KNOWN = 1e-12
 _MANY = 128
@@ -173,7 +173,7 @@ class FamilyEstimates:
         domains = [tables.domain.project((name, *sorted(parents[name]))) for name in sorted(parents)]
         for domain in domains:
             refuse_too_many_cells(domain.size(), f"{' and '.join(domain.names)} together: a table", LARGEST_FAMILY)
-        collected = [table for table in as_collected(tables) if table.n >= _TO_SPREAD]
+        collected = [table for table in as_collected(tables) if table.n >= _LEAST_REPORTS]
         known = {name for table in collected for name in table.attributes}
         if lacking := sorted({name for domain in domains for name in domain.names} - known):
             raise NotIdentifiedError(
@@ -290,12 +290,13 @@ def _identified(domain: Domain, marginals: Mapping[int, Marginal]) -> Family:
         kept = tuple(name for name in domain.names if name in marginal.attributes)
         if kept:
             margins[index] = marginal.added_up(kept)
-    refuse_untold(domain.names, [margin.attributes for margin in margins.values()])
-    sums = np.vstack([np.eye(margin.estimate.size)[:, domain.onto(margin.attributes)] for margin in margins.values()])
-    values = np.concatenate([margin.estimate for margin in margins.values()])
-    even, n = np.full(domain.size(), 1 / domain.size()), sum(margin.n for margin in margins.values())
-    ends = np.cumsum([margin.estimate.size for margin in margins.values()])[:-1]
-    given, cells = list(margins.values()), even
+    given = list(margins.values())
+    refuse_untold(domain.names, [margin.attributes for margin in given])
+    sums = np.vstack([np.eye(margin.estimate.size)[:, domain.onto(margin.attributes)] for margin in given])
+    values = np.concatenate([margin.estimate for margin in given])
+    even, n = np.full(domain.size(), 1 / domain.size()), sum(margin.n for margin in given)
+    ends = np.cumsum([margin.estimate.size for margin in given])[:-1]
+    cells = even
     for _ in range(2):
         inverse = solving(sums, np.concatenate([1 / margin.precision for margin in given]), n)
         cells = even + inverse @ (values - sums @ even)
@@ -331,9 +332,7 @@ def _telling(tables: Sequence[Table], domains: Sequence[Domain]) -> list[Table]:
     named = sorted(tables, key=lambda table: sorted(table.attributes))
     if not overlapping(named):
         return named
-    kept = [
-        table for table in named if any(len(set(table.attributes).intersection(domain.names)) > 1 for domain in domains)
-    ]
+    kept = [table for table in named if any(len({*table.attributes} & {*domain.names}) > 1 for domain in domains)]
     known = {name for table in kept for name in table.attributes}
     missing = {domain.names[0] for domain in domains} - known
     return kept + [table for table in named if not missing.isdisjoint(table.attributes)]

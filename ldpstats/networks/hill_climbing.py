@@ -151,10 +151,9 @@ def total_correlation(cells: FloatArray) -> float:
     """Return the total correlation Σ H(x) − H(all) of proper cells in nats: what attributes have in common."""
     from scipy.special import rel_entr
 
-    axes = range(cells.ndim)
     expected = np.ones_like(cells)
-    for axis in axes:
-        expected = expected * cells.sum(axis=tuple(other for other in axes if other != axis), keepdims=True)
+    for axis in range(cells.ndim):
+        expected = expected * cells.sum(axis=_others(cells.ndim, axis), keepdims=True)
     return float(rel_entr(cells, expected).sum())
 
 

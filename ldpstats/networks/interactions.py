@@ -312,10 +312,8 @@ def posteriors(seen: Sequence[ErrorAxes]) -> list[tuple[FloatArray, FloatArray]]
     Each of `seen` has pairs of one shape, all in the same sets of tables; what is returned for it has the shapes
     (pairs, sets, functions, functions) and (pairs, sets, components).
     """
-    under_priors = [[axes.under(float(prior)) for prior in _PRIORS] for axes in seen]
-    densities = np.concatenate(
-        [np.stack([-distance / 2 for distance, _ in by_prior], axis=-1) for by_prior in under_priors]
-    )
+    under = [[axes.under(float(prior)) for prior in _PRIORS] for axes in seen]
+    densities = np.concatenate([np.stack([-distance / 2 for distance, _ in parts], axis=-1) for parts in under])
     # the probability that a pair is of each component, by EM
     likelihoods = np.exp(densities - densities.max(axis=-1, keepdims=True))
     pairs, sets, components = likelihoods.shape
@@ -326,7 +324,7 @@ def posteriors(seen: Sequence[ErrorAxes]) -> list[tuple[FloatArray, FloatArray]]
         often = (belongs.sum(axis=0) + _PSEUDOCOUNT) / (pairs + components * _PSEUDOCOUNT)
     shares = np.split(belongs, np.cumsum([len(axes.along) for axes in seen])[:-1])
     means = []
-    for axes, own, parts in zip(seen, shares, under_priors, strict=True):
+    for axes, own, parts in zip(seen, shares, under, strict=True):
         weights = np.moveaxis(own * _PRIORS, -1, 0)[..., None]
         mean = sum((weight * along for weight, (_, along) in zip(weights, parts, strict=True)), np.zeros(()))
         means.append(axes.correlations(mean))

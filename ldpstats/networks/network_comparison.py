@@ -301,9 +301,7 @@ def _divergence(learned: BayesianNetwork, truth: BayesianNetwork) -> tuple[float
 def _likelihood(learned: BayesianNetwork | None, truth: BayesianNetwork | None, records: Frame) -> RecordLikelihood:
     if learned is None and truth is None:
         raise LdpstatsError("records for two graphs", "at least one network with tables")
-    of_learned, of_truth = (
-        None if network is None else network.log_likelihood(records) for network in (learned, truth)
-    )
+    of_learned, of_truth = (None if model is None else model.log_likelihood(records) for model in (learned, truth))
     n = next(len(each) for each in (of_learned, of_truth) if each is not None)
     if not n:
         raise LdpstatsError("no records", "at least one")

@@ -351,7 +351,7 @@ def _estimated(
         drawn = np.moveaxis(drawn, 0, -1).reshape(*family.domain.shape, size)
         changed = tables.reshape(*family.domain.shape, -1)
         versions[family.attribute] = np.concatenate([fitted.table_of(family)[..., None], drawn, changed], axis=-1)
-    parents = {families.families[position].attribute: families.families[position].parents for position in places}
+    parents = {family.attribute: family.parents for family in families.families if family.attribute in kept}
     joint = _answered(parents, versions, fitted.network.domain, domain, given).reshape(domain.size(), -1)
     shown, answers, linear = np.split(joint, [1, 1 + size], axis=1)
     return QueryResult(
