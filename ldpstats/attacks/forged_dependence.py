@@ -213,8 +213,8 @@ class Attack:
 
     def _pairing(self, rng: np.random.Generator) -> IntArray:
         """Return random cells, one in each category of the longer side, spread evenly along the shorter."""
-        places = rng.permutation(max(self.shape))
-        both = [rng.permutation(side)[places % side] for side in self.shape]
+        order = rng.permutation(max(self.shape))
+        both = [rng.permutation(side)[order % side] for side in self.shape]
         cells: IntArray = np.ravel_multi_index(both, self.shape)
         return cells
 

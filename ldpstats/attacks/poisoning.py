@@ -40,11 +40,11 @@ class Poisoning(Result):
     Examples
     --------
     >>> import ldpstats as ldp
-    >>> found = ldp.poisoning(ldp.GRR(16, epsilon=1.0), share=0.05, n=10_000)
-    >>> found
+    >>> forged = ldp.poisoning(ldp.GRR(16, epsilon=1.0), share=0.05, n=10_000)
+    >>> forged
     <Poisoning: GRR(k=16, epsilon=1.0): 5 % forged reports move a frequency by up to 0.4865 on average; a forger
     outweighs 9.73 truthful respondents>
-    >>> round(found.amplification, 1), round(found.std_err, 3)
+    >>> round(forged.amplification, 1), round(forged.std_err, 3)
     (9.7, 0.024)
     """
 

@@ -289,7 +289,7 @@ def _table(name: str, part: _Part, categories: Sequence[Sequence[str]]) -> Float
 
 
 def _row(statement: list[_Token], parents: Sequence[Sequence[str]]) -> tuple[tuple[int, ...], list[_Token]]:
-    """Read '( category, category ) 0.5, 0.5'; return the places of the categories, and the rest."""
+    """Read '( category, category ) 0.5, 0.5'; return the indices of the categories, and the rest."""
     first, *rest = statement
     if not first.is_mark or first.text != "(":
         raise first.error(shortened(first.text), _ENTRIES)

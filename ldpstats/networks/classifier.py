@@ -342,9 +342,9 @@ def conditional_information(pooled: Mapping[Edge, Table], label: str, naive: Bay
     strata = []
     for (first, second), table in pooled.items():
         cells, covariance = table.unbiased.estimate.reshape(table.shape), table.unbiased.covariance
-        places = np.arange(cells.size).reshape(table.shape)
+        indices = np.arange(cells.size).reshape(table.shape)
         for value, share in enumerate(shares):
-            own = places[..., value].ravel()
+            own = indices[..., value].ravel()
             margins = naive.tables[first][None, None, :, value], naive.tables[second][None, None, :, value]
             stratum = cells.ravel()[None, None, own] / share, covariance[None, None, own[:, None], own] / share**2
             strata.append((ErrorAxes.of_interactions(interactions_of(*stratum, *margins)), margins))

@@ -83,8 +83,8 @@ class ExpectedAccuracy(Result):
     >>> domain = ldp.Domain({"ill": ["yes", "no"], "cough": ["yes", "no"], "fever": ["yes", "no"]})
     >>> people = [300, 100, 100, 50, 20, 80, 100, 1000]
     >>> triples = ldp.SampledGroups(domain, k=3, epsilon=3.0).simulate(people, rng=1)
-    >>> found = ldp.naive_bayes(triples, "ill").expected_accuracy(n_resamples=20, rng=1)
-    >>> found.to_frame()[["rule", "accuracy", "lower", "upper"]].round(2)
+    >>> expected = ldp.naive_bayes(triples, "ill").expected_accuracy(n_resamples=20, rng=1)
+    >>> expected.to_frame()[["rule", "accuracy", "lower", "upper"]].round(2)
                              rule  accuracy  lower  upper
     0         most frequent label      0.67   0.65   0.70
     1  best single feature: cough      0.85   0.84   0.88

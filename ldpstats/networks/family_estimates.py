@@ -116,7 +116,7 @@ class Family:
 
     domain: Domain
     cells: FloatArray  # unbiased, so that some may be negative; proper under an assumption
-    # by the place of a table: what its cells are multiplied by, shape (cells, cells of that table)
+    # by the index of a table: what its cells are multiplied by, shape (cells, cells of that table)
     operators: Mapping[int, FloatArray]
     assumption: str = ""  # what must hold beside the reports; empty where these identify all cells
 
@@ -152,9 +152,9 @@ class Family:
         information = (directions[:, known] / values[known]) @ directions[:, known].T
         step = max(1, _AT_ONCE // self.cells.size**2)
         for first in range(0, improper.size, step):
-            places = improper[first : first + step]
-            scores = (cells[places] - self.cells) @ information
-            cells[places] = nearest_in_information(scores, information, self.cells).frequencies
+            rows = improper[first : first + step]
+            scores = (cells[rows] - self.cells) @ information
+            cells[rows] = nearest_in_information(scores, information, self.cells).frequencies
         proper: FloatArray = cells / cells.sum(axis=1, keepdims=True)
         return proper
 
@@ -228,9 +228,9 @@ class FamilyEstimates:
         if self._stacked:
             return self._stacked.covariance_of(parts, size)
         total = np.zeros((size, size))
-        for table, (places, matrix) in zip(self.units, parts, strict=True):
-            if places.size:
-                total[np.ix_(places, places)] += matrix @ table.linear[1] @ matrix.T
+        for table, (at, matrix) in zip(self.units, parts, strict=True):
+            if at.size:
+                total[np.ix_(at, at)] += matrix @ table.linear[1] @ matrix.T
         return total
 
     @cached_property
@@ -315,9 +315,9 @@ def _assumed(domain: Domain, marginals: Mapping[int, Marginal]) -> Family:
     model = profile.model
     response = profile.response @ model.known.inverse
     operators: dict[int, FloatArray] = {}
-    for marginal, (places, matrix) in zip(weighed, model.known.contributions, strict=True):
+    for marginal, (columns, matrix) in zip(weighed, model.known.contributions, strict=True):
         index = index_of[id(marginal.table)]
-        operators[index] = operators.get(index, 0) + response[:, places] @ matrix
+        operators[index] = operators.get(index, 0) + response[:, columns] @ matrix
     groups = sorted({tuple(sorted(marginal.attributes)) for marginal in chosen.marginals})
     assumption = RECONSTRUCTION_METHODS[MAXIMUM_ENTROPY].assumption(tuple(groups), domain.names)
     return Family(domain, model.marginal(domain.names), operators, assumption)

@@ -249,7 +249,7 @@ def clique_cells(table: Table, estimator: str) -> FloatArray:
     if estimator == "published lasso":
         joint = Marginal.of(table)
         sums = [(size, joint.onto((name,))) for name, size in zip(joint.attributes, joint.shape, strict=True)]
-        bits = np.concatenate([np.eye(size)[:, places] for size, places in sums])
+        bits = np.concatenate([np.eye(size)[:, indices] for size, indices in sums])
         counts = np.concatenate([joint.summed((name,)) for name in joint.attributes])
         # the authors' code minimises ∥·∥² / (2 · bits) + Σ cells, all in respondents
         return _nonnegative_lasso(bits, counts, len(bits) / joint.n)

@@ -47,9 +47,9 @@ def compare_networks(learned: Any, truth: Any, records: Frame | None = None) -> 
     >>> import networkx as nx
     >>> from ldpstats import compare_networks
     >>> from ldpstats.datasets import network
-    >>> found = nx.DiGraph([("asia", "tub"), ("smoke", "lung"), ("smoke", "bronc"), ("smoke", "dysp")])
-    >>> found.add_nodes_from(["either", "xray"])
-    >>> comparison = compare_networks(found, network("asia"))
+    >>> learned = nx.DiGraph([("asia", "tub"), ("smoke", "lung"), ("smoke", "bronc"), ("smoke", "dysp")])
+    >>> learned.add_nodes_from(["either", "xray"])
+    >>> comparison = compare_networks(learned, network("asia"))
     >>> comparison.precision, comparison.recall, comparison.shd, comparison.extra
     (0.75, 0.375, 6, (('dysp', 'smoke'),))
     """
@@ -125,11 +125,11 @@ class NetworkComparison(Result):
     >>> truth = network("survey")
     >>> people = truth.sample(20_000, rng=1)
     >>> tables = ldp.SampledGroups(truth.domain, epsilon=4.0).simulate(people, rng=1)
-    >>> found = ldp.compare_networks(ldp.learn_network(tables, n_resamples=0), truth)
-    >>> found.shared, found.missing
+    >>> comparison = ldp.compare_networks(ldp.learn_network(tables, n_resamples=0), truth)
+    >>> comparison.shared, comparison.missing
     ((('age', 'education'), ('education', 'occupation'), ('education', 'residence'), ('education', 'sex'),
     ('residence', 'transport')), (('occupation', 'transport'),))
-    >>> found.precision, round(found.recall, 2), found.shd, round(found.divergence, 2)
+    >>> comparison.precision, round(comparison.recall, 2), comparison.shd, round(comparison.divergence, 2)
     (1.0, 0.83, 6, 0.01)
     """
 
@@ -204,12 +204,12 @@ class NetworkComparison(Result):
         }
         nodes = tuple(sorted({*self.attributes, *(name for edge in kinds for name in edge)}))
         edges = [DrawnEdge(*edge, kind=kinds[_named(edge)]) for edge in outward(nodes, kinds)]
-        places = list(dict.fromkeys(kinds.values()))
+        order = list(dict.fromkeys(kinds.values()))
         return NetworkGraph(
             "Comparison of a network with a reference",
             (self.headline,),
             nodes,
-            tuple(sorted(edges, key=lambda edge: places.index(edge.kind))),
+            tuple(sorted(edges, key=lambda edge: order.index(edge.kind))),
             plain="directions are not drawn",
         )
 

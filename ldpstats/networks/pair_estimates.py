@@ -65,7 +65,7 @@ class ReportLaw:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """What one table, known by its place, tells about some of its attributes."""
+    """What one table, known by its index, tells about some of its attributes."""
 
     table: int
     of_cell: IntArray  # the marginal sum that every cell belongs to
@@ -96,9 +96,9 @@ class Pool:
         """The sum of the weights."""
         return sum(part.weight for part in self.parts)
 
-    def among(self, places: Collection[int], *, inside: bool) -> Pool:
-        """Return the parts from tables at some places, or (not `inside`) all others."""
-        return Pool(self.domain, tuple(part for part in self.parts if (part.table in places) is inside))
+    def among(self, tables: Collection[int], *, inside: bool) -> Pool:
+        """Return the parts from tables with some indices, or (not `inside`) all others."""
+        return Pool(self.domain, tuple(part for part in self.parts if (part.table in tables) is inside))
 
     def total(self, estimates: Sequence[FloatArray]) -> FloatArray:
         """Return the weighted sum of the tables' estimates of these attributes, shape (sets, cells); 0 without any."""
@@ -172,8 +172,8 @@ class PairSources:
 
     domain: Domain
     tables: tuple[Table, ...]  # as they were collected
-    common: Mapping[int, Collection[int]]  # by the place of a table, those that share respondents with it
-    holding: Mapping[Edge, Collection[int]]  # the places of the tables that hold a pair
+    common: Mapping[int, Collection[int]]  # by the index of a table, those that share respondents with it
+    holding: Mapping[Edge, Collection[int]]  # the indices of the tables that hold a pair
     pools: Mapping[Edge, Pool]  # in the order of `holding`
     # of tables that share no respondents about the attribute; it is left out if there are none
     margins: Mapping[str, Pool]
@@ -195,27 +195,29 @@ class PairSources:
             name: [index for index, table in enumerate(known) if name in table.attributes] for name in domain.names
         }
         alone = {
-            name: [index for index in places if common[index].isdisjoint(places)] for name, places in about.items()
+            name: [index for index in holders if common[index].isdisjoint(holders)] for name, holders in about.items()
         }
         laws: dict[Hashable, ReportLaw] = {}
         holding: dict[Edge, list[int]] = {}
         pools: dict[Edge, Pool] = {}
         for pair in combinations(domain.names, 2):
-            places = [index for index in about[pair[0]] if pair[1] in known[index].attributes]
-            if places:
+            holders = [index for index in about[pair[0]] if pair[1] in known[index].attributes]
+            if holders:
                 # their covariances are handled as a whole
                 refuse_too_many_cells(domain.size(pair), f"{' and '.join(pair)} together: a table", LARGEST_JOINT)
                 taken: list[int] = []
-                for index in places:
+                for index in holders:
                     if common[index].isdisjoint(taken):
                         taken.append(index)
                 # the attribute with more categories comes first: its rows are the blocks of `PairErrors`
                 first, second = (domain.size([name]) for name in pair)
-                holding[pair] = places
+                holding[pair] = holders
                 pools[pair] = _pooled(domain, known, taken, pair[:: -1 if first < second else 1], laws)
         shown = progress(alone.items(), "adding tables up", unit="attribute")
-        margins = {name: _pooled(domain, known, places, (name,), laws) for name, places in shown if places}
-        single = {name: _pooled(domain, known, places[:1], (name,), laws) for name, places in about.items() if places}
+        margins = {name: _pooled(domain, known, holders, (name,), laws) for name, holders in shown if holders}
+        single = {
+            name: _pooled(domain, known, holders[:1], (name,), laws) for name, holders in about.items() if holders
+        }
         return cls(domain, tuple(known), common, holding, pools, margins, single | margins)
 
     @property
@@ -235,17 +237,17 @@ class PairSources:
         graph: nx.Graph[int] = nx.Graph((index, other) for index, others in self.common.items() for other in others)
         graph.add_nodes_from(range(len(self.tables)))
         redrawn: dict[int, FloatArray] = {}
-        for places in sorted(map(sorted, nx.connected_components(graph))):
-            tables = [self.tables[index] for index in places]
+        for indices in sorted(map(sorted, nx.connected_components(graph))):
+            tables = [self.tables[index] for index in indices]
             if len(tables) == 1:
-                (redrawn[places[0]],), *_ = redrawn_estimates(tables, tables[0].domain, size, rng)
+                (redrawn[indices[0]],), *_ = redrawn_estimates(tables, tables[0].domain, size, rng)
                 continue
             ends = np.cumsum([0, *(table.domain.size() for table in tables)])
             parts = [Contribution(np.arange(start, end), np.eye(end - start)) for start, end in pairwise(ends.tolist())]
             estimates = np.concatenate([table.linear[0] for table in tables])
             covariance = Stacked.of(tables).covariance_of(parts, int(ends[-1]))
             drawn = rng.multivariate_normal(estimates, covariance, size=size, method="eigh")
-            redrawn.update(zip(places, np.split(drawn, ends[1:-1], axis=1), strict=True))
+            redrawn.update(zip(indices, np.split(drawn, ends[1:-1], axis=1), strict=True))
         return [redrawn[index] for index in range(len(self.tables))]
 
     @cached_property
@@ -284,13 +286,13 @@ class PairSources:
 def _pooled(
     domain: Domain,
     tables: Sequence[Table],
-    places: Iterable[int],
+    indices: Iterable[int],
     names: tuple[str, ...],
     laws: dict[Hashable, ReportLaw],
 ) -> Pool:
-    """Return what tables at some places tell about some attributes; laws are those of all that ask the same."""
+    """Return what tables with some indices tell about some attributes; laws are those of all that ask the same."""
     parts = []
-    for index in places:
+    for index in indices:
         table, marginal = tables[index], tables[index].marginal(names)
         blocks = _with_reports(marginal)
         alike = (names, blocks[0].asked) if len(blocks) == len(_with_reports(table)) == 1 else (names, index)

@@ -199,7 +199,7 @@ class PairEvidence:
 
     tables: TableSet
     pairs: tuple[Edge, ...]  # in the order of the domain
-    # from a pair's place to its mutual information in nats, without what noise adds to first order, and without the
+    # from a pair's index to its mutual information in nats, without what noise adds to first order, and without the
     # directions that it drowns: where a correlation has a standard error above .3
     corrected: Callable[[int], float]
     shrunken: FloatArray  # mutual information of the posterior mean; see `posteriors`

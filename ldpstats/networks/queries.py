@@ -107,8 +107,8 @@ class QueryResult(Result):
     >>> import ldpstats as ldp
     >>> domain = ldp.Domain({"smoker": ["yes", "no"], "ill": ["yes", "no"]})
     >>> tables = ldp.SampledGroups(domain, epsilon=4.0).simulate([2_000, 1_000, 500, 6_500], rng=1)
-    >>> found = ldp.fit_parameters(tables, {"ill": ["smoker"]}).query("smoker", {"ill": "yes"})
-    >>> found.to_frame().round(2)
+    >>> answer = ldp.fit_parameters(tables, {"ill": ["smoker"]}).query("smoker", {"ill": "yes"})
+    >>> answer.to_frame().round(2)
             probability  lower  upper
     smoker
     yes             0.8   0.78   0.82
@@ -336,11 +336,11 @@ def _estimated(
 ) -> QueryResult:
     """Answer a query of a fitted network: exactly for it, for networks that are drawn, and linearized."""
     families, kept = fitted.families, with_ancestors(fitted.network.parents, (*domain.names, *given))
-    places = [position for position, family in enumerate(families.families) if family.attribute in kept]
-    hardly = hardly_smoothed(families, places)
+    positions = [position for position, family in enumerate(families.families) if family.attribute in kept]
+    hardly = hardly_smoothed(families, positions)
     moved = families.deviations(size, rng)
     versions: dict[str, FloatArray] = {}
-    for position, tables in zip(places, networks_that_differ_in_a_row(hardly), strict=True):
+    for position, tables in zip(positions, networks_that_differ_in_a_row(hardly), strict=True):
         family = families.families[position]
         # rows that the reports tell little about point to any category: with an average they would all be alike
         own, many = family.rows
@@ -361,7 +361,7 @@ def _estimated(
         n=fitted.n,
         simulated=fitted.simulated,
         privacy=fitted.privacy,
-        quotients=_quotients(families, places, hardly, linear),
+        quotients=_quotients(families, positions, hardly, linear),
         redrawn=(answers / answers.sum(axis=0)).T,
         assumptions=tuple(fitted.assumptions[name] for name in parents if name in fitted.assumptions),
         bound=families.bound,
@@ -369,9 +369,9 @@ def _estimated(
     )
 
 
-def hardly_smoothed(families: FamilyEstimates, places: Iterable[int]) -> list[FloatArray]:
-    """Return the tables of families at some places, hardly smoothed, shape (categories, rows)."""
-    cells = ((position, families.families[position].cells[None]) for position in places)
+def hardly_smoothed(families: FamilyEstimates, positions: Iterable[int]) -> list[FloatArray]:
+    """Return the tables of families at some positions, hardly smoothed, shape (categories, rows)."""
+    cells = ((position, families.families[position].cells[None]) for position in positions)
     return [RowsOfFamily.of(families, position, own, _HARDLY).tables[0] for position, own in cells]
 
 
@@ -408,17 +408,17 @@ def influences(families: Sequence[Family], tables: Sequence[FloatArray], joint: 
 
 
 def _quotients(
-    estimates: FamilyEstimates, places: Sequence[int], tables: Sequence[FloatArray], joint: FloatArray
+    estimates: FamilyEstimates, positions: Sequence[int], tables: Sequence[FloatArray], joint: FloatArray
 ) -> FiellerQuotient:
     """Return joint probabilities in a network over their sum, as linear estimates of quotients in the families' cells.
 
     As derivatives with respect to the cells of a network's own distribution add up to nothing there, adding those times
     the unbiased cells corrects for whatever was done to these.
     """
-    kept, covariance = [estimates.families[position] for position in places], estimates.covariance
+    kept, covariance = [estimates.families[position] for position in positions], estimates.covariance
     scaled = joint / joint[:, 0].sum()
     influence, estimate = np.zeros((len(joint), len(covariance))), scaled[:, 0].copy()
-    for position, family, own in zip(places, kept, influences(kept, tables, scaled), strict=True):
+    for position, family, own in zip(positions, kept, influences(kept, tables, scaled), strict=True):
         influence[:, estimates.places[position]] = own
         estimate += own @ family.cells
     joint_covariance = influence @ covariance @ influence.T
