@@ -56,7 +56,7 @@ class AnswerFile:
     _places: dict[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_places", {column.name: place for place, column in enumerate(self.columns)})
+        object.__setattr__(self, "_places", {column.name: index for index, column in enumerate(self.columns)})
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -140,7 +140,7 @@ def _cells(text: str, separator: str, name: str) -> tuple[list[TextColumn], NDAr
     try:
         # first the names alone; in chunks, since the garbage collector goes through all rows again and again
         while read := [(row, reader.line_num) for row in islice(reader, _CHUNK if names else 1)]:
-            kept = [one for one in read if one[0]]
+            kept = [numbered for numbered in read if numbered[0]]
             blank += len(read) - len(kept)
             if blank > ROWS_OF_A_SHEET:
                 came = f"{name} with more than {ROWS_OF_A_SHEET:,} empty lines"
@@ -205,24 +205,26 @@ def _named(read: Sequence[TextColumn], rows: int, file: str) -> tuple[tuple[Text
     """Give columns different names; unnamed row numbers, empty columns and copies are left out, with a note."""
     notes: list[str] = []
     known: dict[str, TextColumn] = {}
-    for place, given in enumerate(read, start=1):
+    for number, given in enumerate(read, start=1):
         name = given.name
-        column = given if name else TextColumn(f"column {place}", given.texts, given.codes)
+        column = given if name else TextColumn(f"column {number}", given.texts, given.codes)
         why = "" if name else _needs_no_name(column, rows)
         twin = known.get(column.name)
         if why:
-            notes.append(f"{file}: column {place} has no name, {why}.")
+            notes.append(f"{file}: column {number} has no name, {why}.")
             continue
         if twin is not None and column.texts == twin.texts and np.array_equal(column.codes, twin.codes):
-            notes.append(f"{file}: column {place} is {column.name!r} again, with the same answers, and was left out.")
+            notes.append(f"{file}: column {number} is {column.name!r} again, with the same answers, and was left out.")
             continue
         if twin is not None:
-            column = TextColumn(f"{column.name} (column {place})", column.texts, column.codes)
-            notes.append(f"{file}: the name {name!r} stands there again; column {place} is called {column.name!r}.")
+            column = TextColumn(f"{column.name} (column {number})", column.texts, column.codes)
+            notes.append(f"{file}: the name {name!r} stands there again; column {number} is called {column.name!r}.")
         elif not name:
-            notes.append(f"{file}: column {place} has no name, and is called {column.name!r}.")
+            notes.append(f"{file}: column {number} has no name, and is called {column.name!r}.")
         if column.name in known:
-            raise LdpstatsError(f"{file} with the columns {one_line([one.name for one in read])}", "different names")
+            raise LdpstatsError(
+                f"{file} with the columns {one_line([column.name for column in read])}", "different names"
+            )
         known[column.name] = column
     return tuple(known.values()), notes
 
@@ -240,13 +242,13 @@ def _needs_no_name(column: TextColumn, rows: int) -> str:
 def _refuse_without_names(columns: Collection[TextColumn], name: str) -> None:
     """Refuse a file without a header, whose first line is a row of answers."""
     numbers = [
-        one.name
-        for one in columns
-        if numbers_in([one.name], commas=True) != [None] and {*numbers_in(one.texts, commas=True)} - {None}
+        column.name
+        for column in columns
+        if numbers_in([column.name], commas=True) != [None] and {*numbers_in(column.texts, commas=True)} - {None}
     ]
-    if numbers or all(one.name in one.texts for one in columns):
+    if numbers or all(column.name in column.texts for column in columns):
         raise LdpstatsError(
-            f"{name}, whose first line {one_line([one.name for one in columns], 4)} looks like a row of answers",
+            f"{name}, whose first line {one_line([column.name for column in columns], 4)} looks like a row of answers",
             "the names of the questions in the first line",
             _NAMES_FIRST,
         )

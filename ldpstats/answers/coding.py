@@ -96,23 +96,23 @@ def _places(
     file: AnswerFile, column: TextColumn, categories: tuple[Category, ...], missing_as: str | None
 ) -> NDArray[np.int64]:
     """Index of the category of each different text of a column; -1 where there is none."""
-    written = {str(category): place for place, category in enumerate(categories)}
-    truths = {str(one).lower(): place for place, one in enumerate(categories) if isinstance(one, bool)}
-    valued = {one: place for place, one in enumerate(categories) if not isinstance(one, (str, bool))}
+    written = {str(category): index for index, category in enumerate(categories)}
+    truths = {str(category).lower(): index for index, category in enumerate(categories) if isinstance(category, bool)}
+    valued = {category: index for index, category in enumerate(categories) if not isinstance(category, (str, bool))}
     taken = MISSING_CATEGORY if missing_as is None else missing_as
-    if missing_as is not None and missing_as not in written and any(one in file.missing for one in column.texts):
+    if missing_as is not None and missing_as not in written and any(text in file.missing for text in column.texts):
         raise DomainError(f"--missing-as {missing_as!r} for {column.name!r}", one_line(categories))
     numbers = file.numbers(column)
     places = classes_of(numbers, categories)
-    for place, (text, number) in enumerate(zip(column.texts, numbers, strict=True)):
+    for index, (text, number) in enumerate(zip(column.texts, numbers, strict=True)):
         if text in written:
-            places[place] = written[text]
+            places[index] = written[text]
         elif text in file.missing:
-            places[place] = written.get(taken, -1)
+            places[index] = written.get(taken, -1)
         elif text.lower() in truths:
-            places[place] = truths[text.lower()]
+            places[index] = truths[text.lower()]
         elif number is not None and number in valued:
-            places[place] = valued[number]
+            places[index] = valued[number]
     return places
 
 
@@ -123,7 +123,7 @@ def _refuse_others(
     outside = np.flatnonzero((places < 0) & (column.counts > 0))
     if not outside.size:
         return
-    unknown = [place for place in outside.tolist() if column.texts[place] not in file.missing]
+    unknown = [index for index in outside.tolist() if column.texts[index] not in file.missing]
     chosen = unknown or outside.tolist()
     row = column.first_row(chosen)
     rows, where = int(column.counts[chosen].sum()), file.place(row)
@@ -147,7 +147,7 @@ def _counted(file: AnswerFile, name: str) -> list[int | float | None]:
     """Read how many respondents each row stands for; what is no whole number is refused by its line."""
     column = file[name]
     numbers = file.numbers(column)
-    wrong = [place for place, number in enumerate(numbers) if not isinstance(number, int) or number < 0]
+    wrong = [index for index, number in enumerate(numbers) if not isinstance(number, int) or number < 0]
     if wrong:
         row = column.first_row(wrong)
         raise DomainError(

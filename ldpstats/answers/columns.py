@@ -162,7 +162,9 @@ def collapsed_categories(
     of_category: dict[Category, Category] = {}
     for new, members in classes.items():
         named = listed(members)
-        wrong = [one for one in named if not is_hashable(one) or one not in categories or one in of_category]
+        wrong = [
+            member for member in named if not is_hashable(member) or member not in categories or member in of_category
+        ]
         if wrong or not named:
             raise DomainError(
                 f"{one_line(wrong)} as a member of the class {new!r} of {name!r}",
@@ -178,7 +180,7 @@ def collapsed_categories(
             "a new name, or that category in it",
         )
     merged = list(dict.fromkeys(labels))
-    places = {label: place for place, label in enumerate(merged)}
+    places = {label: position for position, label in enumerate(merged)}
     return merged, np.array([places[label] for label in labels], dtype=np.int64)
 
 
@@ -216,19 +218,20 @@ def _with_labels(column: pd.Series[Any]) -> pd.Series[Any]:
     """Return intervals, as pandas.cut makes them, as ordered text; other values follow behind them."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         kinds: pd.Index[Any] = column.cat.categories
-        found = any(isinstance(one, pd.Interval) for one in kinds)
-        return column.cat.rename_categories([_plain(one) for one in kinds]) if found else column
+        with_intervals = any(isinstance(kind, pd.Interval) for kind in kinds)
+        return column.cat.rename_categories([_plain(kind) for kind in kinds]) if with_intervals else column
     if column.dtype != object and not isinstance(column.dtype, pd.IntervalDtype):
         return column
     if infer_dtype(column, skipna=True) not in ("interval", "mixed"):
         return column
     values = column.astype(object)
-    intervals = {one for one in values if isinstance(one, pd.Interval)}
-    others = [one for one in values if not isinstance(one, pd.Interval)]
-    if not intervals or not all(isinstance(one, str) or (is_scalar(one) and pd.isna(one)) for one in others):
+    intervals = {value for value in values if isinstance(value, pd.Interval)}
+    others = [value for value in values if not isinstance(value, pd.Interval)]
+    if not intervals or not all(isinstance(other, str) or (is_scalar(other) and pd.isna(other)) for other in others):
         return column
-    ordered = [str(one) for one in sorted(intervals, key=lambda one: (one.left, one.right, one.closed))]
-    ordered += sorted({one for one in others if isinstance(one, str)} - set(ordered))
+    ascending = sorted(intervals, key=lambda interval: (interval.left, interval.right, interval.closed))
+    ordered = [str(interval) for interval in ascending]
+    ordered += sorted({other for other in others if isinstance(other, str)} - set(ordered))
     return values.map(_plain).astype(pd.CategoricalDtype(ordered))
 
 
@@ -240,17 +243,17 @@ def refuse_frequencies(frame: pd.DataFrame, names: Sequence[str], cells: int) ->
     weights, rows must differ in the attributes alone; where by any other name, they must also be so many for that many
     `cells` that respondents would hardly all differ.
     """
-    found = _column_of_counts(frame, names, cells)
-    if found is None or len(frame) < 2:
+    counts = _column_of_counts(frame, names, cells)
+    if counts is None or len(frame) < 2:
         return
-    others = [name for name in frame.columns if name in names or (_called(found) in _COUNTS and name != found)]
+    others = [name for name in frame.columns if name in names or (_called(counts) in _COUNTS and name != counts)]
     if _has_twins(frame[others]):
         return
     raise DomainError(
-        f"{len(frame)} rows that all differ in {one_line(others)}, beside the column {found!r} of whole numbers: "
+        f"{len(frame)} rows that all differ in {one_line(others)}, beside the column {counts!r} of whole numbers: "
         "it looks like a frequency table",
         "a row per respondent; or a frequency table and which column holds its counts",
-        f"counts={found!r} takes every row as so many respondents; frame.drop(columns={found!r}) takes it as one.",
+        f"counts={counts!r} takes every row as so many respondents; frame.drop(columns={counts!r}) takes it as one.",
     )
 
 
@@ -333,9 +336,9 @@ def observed_categories(name: str, column: pd.Series[Any]) -> list[Category]:
         )
     if len({isinstance(value, str) for value in values}) > 1:
         text = np.array([isinstance(value, str) for value in column])
-        one, other = (_value_in_row(column, int(position)) for position in (text.argmax(), text.argmin()))
+        word, other = (_value_in_row(column, int(position)) for position in (text.argmax(), text.argmin()))
         raise DomainError(
-            f"column {name!r} mixes {one} with {other}",
+            f"column {name!r} mixes {word} with {other}",
             "only strings or only numbers",
             "Convert the column, or state the domain with Domain({...}).",
         )
@@ -354,14 +357,14 @@ def missing_codes(values: Sequence[Category], numbers: Sequence[float | None]) -
     negative = sorted(number for number in of_number if number < 0)
     below = negative if _CODES.issuperset(negative) else []
     answers, beyond = sorted({*of_number} - {*below}), []
-    for place in range(len(answers) - 1, 1, -1):
-        if answers[place] not in _CODES or answers[-1] in (7, 8):
+    for index in range(len(answers) - 1, 1, -1):
+        if answers[index] not in _CODES or answers[-1] in (7, 8):
             break
-        if answers[place] - answers[place - 1] > np.diff(answers[:place]).max(initial=1):
-            beyond = answers[place:]
-    found = [*below, *beyond] if len(answers) - len(beyond) > 1 else []
-    words = [one for one in values if isinstance(one, str) and one.strip().casefold() in _NO_ANSWERS]
-    return [*words, *(of_number[number] for number in found)]
+        if answers[index] - answers[index - 1] > np.diff(answers[:index]).max(initial=1):
+            beyond = answers[index:]
+    codes = [*below, *beyond] if len(answers) - len(beyond) > 1 else []
+    words = [value for value in values if isinstance(value, str) and value.strip().casefold() in _NO_ANSWERS]
+    return [*words, *(of_number[number] for number in codes)]
 
 
 def codes_to_tell(name: str, column: pd.Series[Any], values: Sequence[Category]) -> str:
@@ -369,15 +372,15 @@ def codes_to_tell(name: str, column: pd.Series[Any], values: Sequence[Category])
     if isinstance(column.dtype, pd.CategoricalDtype):
         return ""
     numbers = pd.to_numeric(pd.Series(values, dtype=object), errors="coerce").tolist()
-    found = missing_codes(values, [None if math.isnan(number) else number for number in numbers])
-    if not found:
+    codes = missing_codes(values, [None if math.isnan(number) else number for number in numbers])
+    if not codes:
         return ""
-    rows = int(column.isin(found).sum())
+    rows = int(column.isin(codes).sum())
     return (
-        f"Column {name!r} has the {'categories' if len(found) > 1 else 'category'} {one_line(found)} in {rows:,} rows, "
+        f"Column {name!r} has the {'categories' if len(codes) > 1 else 'category'} {one_line(codes)} in {rows:,} rows, "
         f"which looks like a code for a missing answer, and is kept as a category. If it is none, drop these rows, "
-        f"frame[~frame[{name!r}].isin({found!r})], or name it: "
-        f"frame[{name!r}].astype(str).replace({str(found[0])!r}, 'no answer'). Categories of Domain({{...}}) or of a "
+        f"frame[~frame[{name!r}].isin({codes!r})], or name it: "
+        f"frame[{name!r}].astype(str).replace({str(codes[0])!r}, 'no answer'). Categories of Domain({{...}}) or of a "
         "pandas categorical are taken as they are."
     )
 
@@ -400,7 +403,7 @@ def column_codes(frame: pd.DataFrame, name: str, allowed: tuple[Category, ...]) 
     wrong = np.flatnonzero(codes < 0)
     if wrong.size:
         column = frame_column(frame, name)
-        place = _value_in_row(column, int(wrong[0]))
+        where = _value_in_row(column, int(wrong[0]))
         value = column.iloc[wrong[:1]].tolist()[0]
         text_twin = [known for known in allowed if str(known) == str(value)]
         advice = (
@@ -409,7 +412,7 @@ def column_codes(frame: pd.DataFrame, name: str, allowed: tuple[Category, ...]) 
             else _of_several_answers(name, value, "Correct the value, or add it to the domain.")
         )
         raise DomainError(
-            f"column {name!r} has the unknown category {place} ({wrong.size} in all)",
+            f"column {name!r} has the unknown category {where} ({wrong.size} in all)",
             one_line(allowed),
             advice,
         )

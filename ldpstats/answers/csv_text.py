@@ -104,24 +104,24 @@ class _Lengths:
     """Numbers of line ends and separators read so far; long lines and too many cells are refused."""
 
     def __init__(self, name: str) -> None:
-        self._name, self._unended, self._found = name, 0, np.zeros(len(_SEPARATING), dtype=np.int64)
+        self._name, self._unended, self._counts = name, 0, np.zeros(len(_SEPARATING), dtype=np.int64)
 
     @property
     def lines(self) -> int:
         """Number of lines so far."""
-        return int(self._found[:2].max())
+        return int(self._counts[:2].max())
 
     def add(self, raw: NDArray[np.uint8]) -> None:
         """Count in further bytes."""
-        self._found += [np.count_nonzero(raw == one) for one in _SEPARATING]
+        self._counts += [np.count_nonzero(raw == byte) for byte in _SEPARATING]
         ends = (raw == _SEPARATING[0]) | (raw == _SEPARATING[1])
-        first, last = (int(one.argmax()) if one.any() else len(raw) for one in (ends, ends[::-1]))
+        first, last = (int(marks.argmax()) if marks.any() else len(raw) for marks in (ends, ends[::-1]))
         # no line within a piece is too long
         longest = self._unended + first
         self._unended = last if last < len(raw) else longest
         if longest > LONGEST_LINE:
             raise LdpstatsError(f"{self._name} with a line of more than {LONGEST_LINE:,} bytes", "shorter lines")
-        if self.lines + self._found[2:].max() > MOST_ANSWERS:
+        if self.lines + self._counts[2:].max() > MOST_ANSWERS:
             raise LdpstatsError(
                 f"{self._name} of more than {MOST_ANSWERS:,} cells",
                 f"up to {MOST_ANSWERS:,} cells",
@@ -139,15 +139,15 @@ def pieces_of(data: bytes) -> Iterator[bytes]:
         parts += 1
         if parts > _PARTS or rest[:2] != _GZIPPED:
             raise zlib.error(f"what follows its end is no other part, or it has more than {_PARTS:,} of them")
-        one = zlib.decompressobj(wbits=31)
-        while not one.eof:
+        unpacker = zlib.decompressobj(wbits=31)
+        while not unpacker.eof:
             if not rest:
                 raise EOFError("it ends too early")
             given, rest = bytes(rest[:_GIVEN]), rest[_GIVEN:]
-            while given and not one.eof:
-                yield one.decompress(given, _PIECE)
-                given = one.unconsumed_tail
-        rest = memoryview(data)[len(data) - len(rest) - len(one.unused_data) :]
+            while given and not unpacker.eof:
+                yield unpacker.decompress(given, _PIECE)
+                given = unpacker.unconsumed_tail
+        rest = memoryview(data)[len(data) - len(rest) - len(unpacker.unused_data) :]
 
 
 def foreign_kind(ends: bytes) -> tuple[str, str]:
@@ -196,8 +196,8 @@ def separator_of(text: str) -> str:
     >>> separator_of('sex,note\nF,"yes; no; maybe"\n')
     ','
     """
-    fits = {one: _fit(text, one) for one in SEPARATORS}
-    best = max(SEPARATORS, key=lambda one: fits[one])
+    fits = {separator: _fit(text, separator) for separator in SEPARATORS}
+    best = max(SEPARATORS, key=lambda separator: fits[separator])
     return best if fits[best][1] > 1 else SEPARATORS[0]
 
 

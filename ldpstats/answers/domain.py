@@ -274,8 +274,8 @@ class Domain(Shown, Saveable):
         read = marked_codes if marked else column_codes
         frame = checked_frame(frame)
         codes = np.empty((len(frame), len(self)), dtype=dtype)
-        for place, (name, known) in enumerate(self.categories.items()):
-            codes[:, place] = read(frame, name, known)
+        for column, (name, known) in enumerate(self.categories.items()):
+            codes[:, column] = read(frame, name, known)
         return codes
 
     def decode(self, codes: ArrayLike) -> pd.DataFrame:
@@ -367,14 +367,14 @@ class Domain(Shown, Saveable):
         plain : sequence of mapping
             A name and categories for every attribute.
         """
-        proper = isinstance(plain, (list, tuple)) and all(isinstance(one, Mapping) for one in plain)
-        if not proper or any(set(one) != {"name", "categories"} for one in plain):
+        proper = isinstance(plain, (list, tuple)) and all(isinstance(attribute, Mapping) for attribute in plain)
+        if not proper or any(set(attribute) != {"name", "categories"} for attribute in plain):
             raise DomainError(f"the attributes {shortened(plain)}", "a list with a name and categories for each")
-        for one in plain:
-            checked_name(one["name"])
-        categories = {one["name"]: _read_categories(one["categories"]) for one in plain}
+        for attribute in plain:
+            checked_name(attribute["name"])
+        categories = {attribute["name"]: _read_categories(attribute["categories"]) for attribute in plain}
         if len(categories) < len(plain):
-            raise DomainError(f"the attributes {one_line([one['name'] for one in plain])}", "each of them once")
+            raise DomainError(f"the attributes {one_line([own['name'] for own in plain])}", "each of them once")
         return cls(categories)
 
     @classmethod
@@ -433,7 +433,7 @@ def _read_categories(plain: object) -> Any:
     """Return categories, of which whole numbers that JSON cannot hold everywhere were written as texts."""
     if not isinstance(plain, (list, tuple)):
         raise DomainError(f"the categories {shortened(plain)}", "a list of them")
-    return [decoded(one) if isinstance(one, dict) else one for one in plain]
+    return [decoded(category) if isinstance(category, dict) else category for category in plain]
 
 
 def _some(values: tuple[Category, ...]) -> str:

@@ -19,14 +19,14 @@ Frame: TypeAlias = "pd.DataFrame | IntoDataFrame"
 
 def checked_frame(frame: Frame) -> pd.DataFrame:
     """Return a data frame of any library as one of pandas; refuse what is none."""
-    found = known_frame(frame)
-    if found is None:
+    known = known_frame(frame)
+    if known is None:
         raise DomainError(
             f"data of type {type(frame).__name__}",
             "a DataFrame of pandas or polars, an Arrow table, or another frame that narwhals knows: "
             "a row per respondent",
         )
-    return found
+    return known
 
 
 def known_frame(data: object) -> pd.DataFrame | None:

@@ -62,7 +62,7 @@ def check_footer(file: BinaryIO) -> None:
         raise ValueError(f"its footer takes {size:,} bytes, and not up to {LARGEST_FOOTER:,}")
     file.seek(whole - 8 - size)
     columns = _Thrift(file.read(size)).struct().get((2, _LIST), [])
-    if any(one.get((5, _I32)) or one.get((3, _I32)) == _REPEATED for one in columns[1:]):
+    if any(column.get((5, _I32)) or column.get((3, _I32)) == _REPEATED for column in columns[1:]):
         raise ValueError("it has columns within columns, and not plain ones alone")
 
 
@@ -89,30 +89,30 @@ def pages_of(file: BinaryIO, chunk: ColumnChunkMetaData, most: int = MOST_PAGES)
 
 def _headers(file: BinaryIO, chunk: ColumnChunkMetaData, most: int) -> Iterator[dict[Any, Any]]:
     """Yield the headers of all pages, of which each says where the next one stands."""
-    place = chunk.data_page_offset
-    if chunk.has_dictionary_page and 0 < chunk.dictionary_page_offset < place:
-        place = chunk.dictionary_page_offset
-    end = place + chunk.total_compressed_size
-    if not 4 <= place <= end <= file.seek(0, 2):
+    offset = chunk.data_page_offset
+    if chunk.has_dictionary_page and 0 < chunk.dictionary_page_offset < offset:
+        offset = chunk.dictionary_page_offset
+    end = offset + chunk.total_compressed_size
+    if not 4 <= offset <= end <= file.seek(0, 2):
         raise ValueError("its columns stand outside of it")
     for number in count():
-        if place >= end:
+        if offset >= end:
             return
         if number >= most:
             raise ValueError(f"a column of more than {most:,} pages")
-        header, size = _header(file, place)
+        header, size = _header(file, offset)
         yield header
         if header[3, _I32] < 0:
             raise ValueError("a page of fewer than no bytes")
-        place += size + header[3, _I32]
+        offset += size + header[3, _I32]
 
 
-def _header(file: BinaryIO, place: int) -> tuple[dict[Any, Any], int]:
+def _header(file: BinaryIO, offset: int) -> tuple[dict[Any, Any], int]:
     for most in (_HEADER, _LONGEST_HEADER):
-        file.seek(place)
+        file.seek(offset)
         thrift = _Thrift(file.read(most))
         try:
-            return thrift.struct(), thrift.place
+            return thrift.struct(), thrift.offset
         except IndexError:
             continue
     raise ValueError("a page whose header does not end")
@@ -123,10 +123,10 @@ def opened_parquet(data: bytes) -> ParquetFile:
     from pyarrow.parquet import ParquetFile
 
     check_footer(io.BytesIO(data))
-    found = ParquetFile(io.BytesIO(data)).metadata
-    texts = [kind.name for kind in found.schema if kind.physical_type == "BYTE_ARRAY"]
+    metadata = ParquetFile(io.BytesIO(data)).metadata
+    texts = [kind.name for kind in metadata.schema if kind.physical_type == "BYTE_ARRAY"]
     # else a text stands in memory as often as it occurs
-    return ParquetFile(io.BytesIO(data), metadata=found, read_dictionary=texts)
+    return ParquetFile(io.BytesIO(data), metadata=metadata, read_dictionary=texts)
 
 
 def parquet_columns(file: ParquetFile, data: bytes, name: str) -> list[TextColumn]:
@@ -135,36 +135,38 @@ def parquet_columns(file: ParquetFile, data: bytes, name: str) -> list[TextColum
     The sizes of all pages are checked before anything is unpacked. The file is from `opened_parquet`, its column names
     different.
     """
-    found, kinds = file.metadata, list(file.schema)
-    refuse_too_many(found.num_rows, len(kinds), name)
+    metadata, kinds = file.metadata, list(file.schema)
+    refuse_too_many(metadata.num_rows, len(kinds), name)
     pages: list[list[Pages]] = [[] for _ in kinds]
     left = MOST_ANSWER_PAGES
-    rows = [found.row_group(group).num_rows for group in range(found.num_row_groups)]
+    rows = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
     # of a row group without rows nothing is read: what stands there may be anything
     groups = [group for group, n in enumerate(rows) if n]
-    if min(rows, default=0) < 0 or sum(rows) != found.num_rows:
-        raise ValueError(f"{found.num_rows:,} rows, and {sum(rows):,} in its row groups")
-    for place, group in product(range(len(kinds)), groups):
-        chunk = found.row_group(group).column(place)
+    if min(rows, default=0) < 0 or sum(rows) != metadata.num_rows:
+        raise ValueError(f"{metadata.num_rows:,} rows, and {sum(rows):,} in its row groups")
+    for index, group in product(range(len(kinds)), groups):
+        chunk = metadata.row_group(group).column(index)
         if chunk.num_values != rows[group]:
             raise ValueError(f"{chunk.num_values:,} values in {rows[group]:,} rows")
-        pages[place].append(pages_of(io.BytesIO(data), chunk, left))
-        left -= pages[place][-1].number
-    size = sum(one.size for column in pages for one in column)
+        pages[index].append(pages_of(io.BytesIO(data), chunk, left))
+        left -= pages[index][-1].number
+    size = sum(part.size for column in pages for part in column)
     if size > LARGEST_ANSWERS:
         raise LdpstatsError(f"{name} of {size:,} bytes when unpacked", f"up to {LARGEST_ANSWERS:,} bytes")
-    largest = max((one.largest for column in pages for one in column), default=0)
+    largest = max((part.largest for column in pages for part in column), default=0)
     if largest > LARGEST_PAGE:
         raise LdpstatsError(f"{name} with a page of {largest:,} bytes", f"pages of up to {LARGEST_PAGE:,}", _SMALLER)
     columns = [_column(file, groups, kind.name, _rows(kind, own), name) for kind, own in zip(kinds, pages, strict=True)]
-    if any(len(one.codes) != found.num_rows for one in columns):
-        raise ValueError(f"columns of {[len(one.codes) for one in columns][:8]} values in {found.num_rows:,} rows")
+    if any(len(column.codes) != metadata.num_rows for column in columns):
+        raise ValueError(
+            f"columns of {[len(column.codes) for column in columns][:8]} values in {metadata.num_rows:,} rows"
+        )
     return columns
 
 
 def _rows(kind: Any, pages: list[Pages]) -> int:
     """Number of rows of a column to decode at once, so that they take no more than a page may."""
-    each = max(kind.length, *(one.densest for one in pages), 8.0)
+    each = max(kind.length, *(part.densest for part in pages), 8.0)
     return int(max(1, min(_ROWS, LARGEST_PAGE // each)))
 
 
@@ -186,7 +188,7 @@ def _coded(values: Any, own: str, name: str) -> tuple[list[str], NDArray[np.int6
     used = np.flatnonzero(np.bincount(codes, minlength=known + 1))
     different = coded.dictionary.take(pa.array(used[used < known]))
     _refuse_long(different, own, name)
-    texts = [_text(one) for one in different.to_pylist()]
+    texts = [_text(value) for value in different.to_pylist()]
     places = np.empty(known + 1, dtype=np.int64)
     places[used] = np.arange(len(used))
     return [*texts, *[""] * (len(used) > len(texts))], places[codes]
@@ -206,7 +208,8 @@ def _refuse_long(different: Any, own: str, name: str) -> None:
 
     kinds = pa.types
     if any(
-        one(different.type) for one in (kinds.is_string, kinds.is_binary, kinds.is_large_string, kinds.is_large_binary)
+        is_kind(different.type)
+        for is_kind in (kinds.is_string, kinds.is_binary, kinds.is_large_string, kinds.is_large_binary)
     ):
         longest = compute.max(compute.binary_length(different)).as_py() or 0
         if longest > csv.field_size_limit():
@@ -219,10 +222,10 @@ class _Thrift:
     """Reads Thrift structures: fields by number and type, once each, and nothing deeper than Parquet's own."""
 
     def __init__(self, data: bytes) -> None:
-        self._data, self.place, self._parts = data, 0, 0
+        self._data, self.offset, self._parts = data, 0, 0
 
     def struct(self, depth: int = 0) -> dict[Any, Any]:
-        found: dict[Any, Any] = {}
+        fields: dict[Any, Any] = {}
         number, known = 0, set()
         if depth > _DEEPEST:
             raise ValueError("it describes parts of parts of its parts")
@@ -233,8 +236,8 @@ class _Thrift:
             if number in known or not 0 < number < 1 << 15 or (kind & 15 == _I32 and not -1 << 31 <= value < 1 << 31):
                 raise ValueError(f"it says {shortened(value)} in its field {shortened(number)}")
             known.add(number)
-            found[number, kind & 15] = value
-        return found
+            fields[number, kind & 15] = value
+        return fields
 
     def _value(self, kind: int, depth: int) -> Any:
         if kind in _WHOLE:
@@ -255,24 +258,24 @@ class _Thrift:
         raise ValueError(f"it describes itself by something of the kind {kind}")
 
     def _byte(self) -> int:
-        found = self._data[self.place]
-        self.place += 1
-        return found
+        byte = self._data[self.offset]
+        self.offset += 1
+        return byte
 
     def _skipped(self, n: int) -> None:
-        self.place += n
-        if self.place > len(self._data):
+        self.offset += n
+        if self.offset > len(self._data):
             raise IndexError
 
     def _varint(self) -> int:
-        found = 0
+        number = 0
         for shift in range(0, 70, 7):
             byte = self._byte()
-            found |= (byte & 127) << shift
+            number |= (byte & 127) << shift
             if byte < 128:
-                return found
+                return number
         raise ValueError("a number without an end")
 
     def _whole(self) -> int:
-        found = self._varint()
-        return found >> 1 ^ -(found & 1)
+        number = self._varint()
+        return number >> 1 ^ -(number & 1)

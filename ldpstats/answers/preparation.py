@@ -134,15 +134,15 @@ def prepared(
 def codes_in_words(file: AnswerFile, column: TextColumn) -> str:
     """Warn that a column has what looks like codes for missing answers, such as 99 or -9; empty if it has none."""
     counts, numbers = column.counts, file.numbers(column)
-    kept = [place for place, text in enumerate(column.texts) if text not in file.missing and counts[place]]
-    texts = [column.texts[place] for place in kept]
-    found = [str(code) for code in missing_codes(texts, [numbers[place] for place in kept])]
-    if not found:
+    kept = [index for index, text in enumerate(column.texts) if text not in file.missing and counts[index]]
+    texts = [column.texts[index] for index in kept]
+    codes = [str(code) for code in missing_codes(texts, [numbers[index] for index in kept])]
+    if not codes:
         return ""
-    rows = ", ".join(f"{text!r} in {counts[column.texts.index(text)]:,} rows" for text in found)
+    rows = ", ".join(f"{text!r} in {counts[column.texts.index(text)]:,} rows" for text in codes)
     # naming some of them takes the place of those that usually are none
-    usual = [one for one in file.missing if one and any(one in other.texts for other in file.columns)]
-    options = " ".join(f"--missing {quote(one)}" for one in (*found, *usual))
+    usual = [text for text in file.missing if text and any(text in other.texts for other in file.columns)]
+    options = " ".join(f"--missing {quote(text)}" for text in (*codes, *usual))
     return (
         f"column {column.name!r} has {rows}, which looks like a code for a missing answer: it is kept as an answer; "
         f"{options} makes it none, in all columns; the same in every step"
@@ -169,7 +169,7 @@ def _looking_alike(texts: Iterable[str]) -> tuple[str, str] | None:
     """Find two texts that look the same: Unicode variants, invisible characters or white space."""
     seen: dict[str, str] = {}
     for text in texts:
-        letters = (one for one in normalize("NFC", text) if category(one) != "Cf")
+        letters = (letter for letter in normalize("NFC", text) if category(letter) != "Cf")
         other = seen.setdefault(" ".join("".join(letters).split()), text)
         if other != text:
             return other, text
@@ -247,7 +247,7 @@ class _Question:
         if self._is_identifier(numbers, counts):
             return f"all {len(texts):,} answers differ, as those of an identifier do"
         if None not in numbers:
-            limits = quantile_limits([one for one in numbers if one is not None], counts, USUAL_CLASSES)
+            limits = quantile_limits([number for number in numbers if number is not None], counts, USUAL_CLASSES)
             proposed = f", for example {', '.join(class_labels(limits))}" if limits else ""
             how = f"--cut {quote(self.column.name)}={USUAL_CLASSES} puts them into classes{proposed}"
             return f"it has {len(texts):,} different numbers; {how}"
@@ -294,18 +294,18 @@ class _Question:
             return sorted(set(given))
         truths = {_TRUTHS.get(text.lower()) for text in texts}
         if None not in truths:
-            return [one for one in (False, True) if one in truths]
+            return [truth for truth in (False, True) if truth in truths]
         if given:
-            one = next(text for text, number in zip(texts, numbers, strict=True) if number is not None)
-            other = next(text for text, number in zip(texts, numbers, strict=True) if number is None)
-            self._say(f"has numbers such as {one!r} and words such as {other!r}: all are kept as texts")
+            numeral = next(text for text, number in zip(texts, numbers, strict=True) if number is not None)
+            word = next(text for text, number in zip(texts, numbers, strict=True) if number is None)
+            self._say(f"has numbers such as {numeral!r} and words such as {word!r}: all are kept as texts")
         elif all(map(_DATE.fullmatch, texts)):
             self._say("has dates, each of them a category")
         if len({text.casefold() for text in texts}) < len(texts):
             self._say("has answers that differ in capital letters alone: they are different categories")
         if alike := _looking_alike(texts):
             self._say(f"has answers that look alike, {' and '.join(map(ascii, alike))}: they are different categories")
-        ranked = sorted(zip(numbers, texts, strict=True), key=lambda one: (one[0] is None, one[0] or 0, one[1]))
+        ranked = sorted(zip(numbers, texts, strict=True), key=lambda pair: (pair[0] is None, pair[0] or 0, pair[1]))
         return [text for _, text in ranked]
 
 
@@ -323,7 +323,7 @@ def quantile_limits(numbers: Sequence[float], counts: Sequence[int], classes: in
     exact = sorted({*values[places].tolist()} - {values[0]})
     limits: list[float] = []
     for digits in range(_DIGITS, _ALL_DIGITS + 1):
-        limits = sorted({_rounded(one, digits) for one in exact})
+        limits = sorted({_rounded(limit, digits) for limit in exact})
         parts = np.diff(np.searchsorted(values, limits), prepend=0, append=len(values))
         if len(limits) == len(exact) and (parts > 0).all():
             break
@@ -335,7 +335,7 @@ def class_labels(limits: Sequence[float]) -> list[str]:
 
     A number that equals a limit belongs to the class above it.
     """
-    shown = [(str(int(one)) if float(one).is_integer() else repr(float(one))) for one in limits]
+    shown = [(str(int(limit)) if float(limit).is_integer() else repr(float(limit))) for limit in limits]
     between = [f"{low} to under {high}" for low, high in pairwise(shown)]
     return [f"under {shown[0]}", *between, f"{shown[-1]} or more"]
 
@@ -345,23 +345,23 @@ def classes_of(numbers: Sequence[float | None], categories: Sequence[Category]) 
 
     Only categories in the words of `class_labels` are classes.
     """
-    found = np.full(len(numbers), -1, dtype=np.int64)
+    indices = np.full(len(numbers), -1, dtype=np.int64)
     values = np.array([math.nan if number is None else number for number in numbers], dtype=float)
     times = np.zeros(len(numbers), dtype=np.int64)
-    for place, label in enumerate(categories):
+    for index, label in enumerate(categories):
         low, high = _limits(label)
         inside = (values >= low) & (values < high)
-        found[inside], times = place, times + inside
-    found[times > 1] = -1
-    return found
+        indices[inside], times = index, times + inside
+    indices[times > 1] = -1
+    return indices
 
 
 def _limits(label: Category) -> tuple[float, float]:
     """Parse a class label to its limits [low, high); an empty interval for other words."""
     if isinstance(label, str):
-        for words, place in ((_UNDER, (-math.inf, 0)), (_BETWEEN, (0, 1)), (_MORE, (0, math.inf))):
-            if found := words.fullmatch(label):
-                low, high = (_float(found[1 + one]) if isinstance(one, int) else one for one in place)
+        for words, bounds in ((_UNDER, (-math.inf, 0)), (_BETWEEN, (0, 1)), (_MORE, (0, math.inf))):
+            if match := words.fullmatch(label):
+                low, high = (_float(match[1 + bound]) if isinstance(bound, int) else bound for bound in bounds)
                 return low, high
     return math.inf, -math.inf
 

@@ -55,12 +55,12 @@ def domain(data: str, columns: Names, cut: Names, missing: Names, output: str, a
 
     cuts, file = _cuts(cut), read(data, missing)
     made = prepared(file, chosen(columns, file), cuts, **asked)
-    found = made.domain
+    domain = made.domain
     notes = [*file.notes, *made.lines()]
     _tell_notes(notes, output, as_json=as_json)
-    pipes.write_to(output, found.to_json())
-    plain = {"domain": found.to_dict(), "left_out": made.left_out, "notes": notes, "rows": len(file), "output": output}
-    pipes.tell(found.summary(), plain, as_json=as_json, output=output)
+    pipes.write_to(output, domain.to_json())
+    plain = {"domain": domain.to_dict(), "left_out": made.left_out, "notes": notes, "rows": len(file), "output": output}
+    pipes.tell(domain.summary(), plain, as_json=as_json, output=output)
 
 
 @click.command(
@@ -170,12 +170,12 @@ def analyse(
     name = "answers" if data == pipes.STANDARD else Path(data).name.partition(".")[0] or "answers"
     page = output or f"{name}-report.html"
     tell = partial(_tell_notes, output=page, as_json=as_json)
-    found = analysed(file, columns=chosen(columns, file), cuts=cuts, tell=tell, **asked)
+    analysis = analysed(file, columns=chosen(columns, file), cuts=cuts, tell=tell, **asked)
     if not as_json:  # before the page, which may find no room
-        pipes.tell(found.findings(), None, as_json=False, output=page)
-    where = _write_page(found, page, must=output is not None)
+        pipes.tell(analysis.findings(), None, as_json=False, output=page)
+    where = _write_page(analysis, page, must=output is not None)
     report = f"Report: {where}{pipes.without_pictures()}"
-    pipes.tell(report, {**found.to_dict(), "report": where} if as_json else None, as_json=as_json, output=page)
+    pipes.tell(report, {**analysis.to_dict(), "report": where} if as_json else None, as_json=as_json, output=page)
 
 
 @click.command(
@@ -230,9 +230,9 @@ def demo(report: str | None, no_report: bool, as_json: bool, **asked: Any) -> No
         click.echo(f"This demonstration on such a page: {where}", err=report == pipes.STANDARD)
 
 
-def _write_page(found: Analysis, page: str, *, must: bool) -> str:
+def _write_page(analysis: Analysis, page: str, *, must: bool) -> str:
     """Write the page; return where it is or, unless it `must` be written, why not (such as a file in the way)."""
-    text = found.page()
+    text = analysis.page()
     try:
         pipes.write_to(page, text)
     except LdpstatsError as error:

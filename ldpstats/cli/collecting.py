@@ -77,8 +77,8 @@ def merge(tables: tuple[str, ...], output: str, as_json: bool) -> None:
         raise click.UsageError(f"{pipes.named(twice[0])}, named twice. Allowed: each file once.")
     from ldpstats.inference import merge as merged
 
-    found = [saved_tables(name) for name in tables]
-    _write_tables(found[0] if len(found) == 1 else merged(found, tables), output, as_json=as_json)
+    sets = [saved_tables(name) for name in tables]
+    _write_tables(sets[0] if len(sets) == 1 else merged(sets, tables), output, as_json=as_json)
 
 
 @click.command(

@@ -74,13 +74,13 @@ def _of_reports(name: str, path: Path, head: bytes) -> Contents:
     from ldpstats.io import describe_reports
 
     try:
-        found = describe_reports(path)
+        reports = describe_reports(path)
     except LdpstatsError as error:
         if head.startswith(_PARQUET) and _is_of_another_program(path):
             advice = "`ldpstats domain` and `ldpstats analyse` read answers in Parquet."
             raise _foreign(name, advice) from error
         return _damaged(name, "file of reports", error)
-    return Contents(str(found), {"kind": "reports", "file": name, "content": found.to_dict(), "defects": []})
+    return Contents(str(reports), {"kind": "reports", "file": name, "content": reports.to_dict(), "defects": []})
 
 
 def _is_of_another_program(path: Path) -> bool:
@@ -109,7 +109,7 @@ def _of_text(name: str, text: str) -> Contents:
     try:
         if (told := _beside_objects(text, kind)) is not None:
             return Contents(told[1], {"kind": told[0], "file": name, "content": told[1], "defects": []})
-        found: Any = network_of_bif(text) if is_network else loaded(text)
+        held: Any = network_of_bif(text) if is_network else loaded(text)
     except LdpstatsError as error:
         if kind is not None:
             return _damaged(name, kind, error)
@@ -118,8 +118,8 @@ def _of_text(name: str, text: str) -> Contents:
         advice = "Of answers, a row per respondent: `ldpstats domain` and `ldpstats analyse` read them."
         raise _foreign(name, advice) from error
     if is_network:
-        return Contents(str(found), {"kind": "BIF", "file": name, "content": found.to_dict()})
-    return _of_object(name, kind, found)
+        return Contents(str(held), {"kind": "BIF", "file": name, "content": held.to_dict()})
+    return _of_object(name, kind, held)
 
 
 def _beside_objects(text: str, kind: str | None) -> tuple[str, str] | None:
@@ -139,7 +139,7 @@ def _beside_objects(text: str, kind: str | None) -> tuple[str, str] | None:
     return None
 
 
-def _of_object(name: str, kind: str | None, found: Any) -> Contents:
+def _of_object(name: str, kind: str | None, held: Any) -> Contents:
     """Describe a saved object; of one with private answers or keys, only its kind."""
     from ldpstats.saving.files import SECRET
     from ldpstats.tables import Table, TableSet
@@ -147,14 +147,14 @@ def _of_object(name: str, kind: str | None, found: Any) -> Contents:
     if kind in SECRET:
         words = f"A saved {kind}. It holds private answers or keys, which are not shown."
         return Contents(words, {"kind": kind, "file": name})
-    defects = tuple(found.channel_fit().warning) if isinstance(found, (Table, TableSet)) else ()
-    content: Any = repr(found)
-    if hasattr(found, "to_dict"):
-        content = found.to_dict()
-    elif hasattr(found, "fingerprint"):
-        content = {"kind": found.kind, "fingerprint": found.fingerprint(), "privacy": found.privacy().to_dict()}
-    plain = {"kind": kind or type(found).__name__, "file": name, "content": content, "defects": [*defects]}
-    return Contents(str(found) if hasattr(found, "summary") else repr(found), plain, defects)
+    defects = tuple(held.channel_fit().warning) if isinstance(held, (Table, TableSet)) else ()
+    content: Any = repr(held)
+    if hasattr(held, "to_dict"):
+        content = held.to_dict()
+    elif hasattr(held, "fingerprint"):
+        content = {"kind": held.kind, "fingerprint": held.fingerprint(), "privacy": held.privacy().to_dict()}
+    plain = {"kind": kind or type(held).__name__, "file": name, "content": content, "defects": [*defects]}
+    return Contents(str(held) if hasattr(held, "summary") else repr(held), plain, defects)
 
 
 def _foreign(name: str, advice: str) -> LdpstatsError:
@@ -223,8 +223,8 @@ def expected(kind: FileKind, *names: str) -> Iterator[None]:
     try:
         yield
     except LdpstatsError as error:
-        found = {name: _kind_of(name) for name in names if name != pipes.STANDARD}
-        for name, other in found.items():
+        kinds = {name: _kind_of(name) for name in names if name != pipes.STANDARD}
+        for name, other in kinds.items():
             if other is not None and other != kind:
                 advice = " ".join(filter(None, (kind.made, other.read)))
                 raise LdpstatsError(f"{pipes.named(name)}, which holds {other.came}", kind.allowed, advice) from error
@@ -235,8 +235,8 @@ def saved_domain(name: str) -> Domain:
     """Load a domain; any other object is refused."""
     from ldpstats.answers.domain import Domain
 
-    found: Domain = _saved(name, DOMAIN, lambda one: isinstance(one, Domain))
-    return found
+    domain: Domain = _saved(name, DOMAIN, lambda held: isinstance(held, Domain))
+    return domain
 
 
 def saved_protocol(name: str) -> LocalProtocol:
@@ -244,16 +244,16 @@ def saved_protocol(name: str) -> LocalProtocol:
     from ldpstats.protocols import LocalProtocol
     from ldpstats.protocols.contract import missing
 
-    found: LocalProtocol = _saved(name, PROTOCOL, lambda one: not missing(one, LocalProtocol))
-    return found
+    protocol: LocalProtocol = _saved(name, PROTOCOL, lambda held: not missing(held, LocalProtocol))
+    return protocol
 
 
 def saved_tables(name: str) -> TableSet:
     """Load a set of tables; any other object is refused."""
     from ldpstats.tables import TableSet
 
-    found: TableSet = _saved(name, TABLES, lambda one: isinstance(one, TableSet))
-    return found
+    tables: TableSet = _saved(name, TABLES, lambda held: isinstance(held, TableSet))
+    return tables
 
 
 def _saved(name: str, kind: FileKind, fits: Callable[[object], bool]) -> Any:
@@ -263,15 +263,15 @@ def _saved(name: str, kind: FileKind, fits: Callable[[object], bool]) -> Any:
 
     with expected(kind, name):
         try:
-            found = load(name) if name != pipes.STANDARD else loaded(_text(name, pipes.bytes_of(name, LARGEST_FILE)))
+            held = load(name) if name != pipes.STANDARD else loaded(_text(name, pipes.bytes_of(name, LARGEST_FILE)))
         except LdpstatsError as error:
             if name != pipes.STANDARD or error.came.startswith(pipes.named(name)):
                 raise
             raise type(error)(f"{pipes.named(name)}: {error.came}", error.allowed, error.advice) from error
-        if not fits(found):
-            came = f"{pipes.named(name)}, which holds a {type(found).__name__}"
+        if not fits(held):
+            came = f"{pipes.named(name)}, which holds a {type(held).__name__}"
             raise LdpstatsError(came, kind.allowed, kind.made)
-    return found
+    return held
 
 
 def _kind_of(name: str) -> FileKind | None:

@@ -53,10 +53,10 @@ def test(
     from ldpstats.inference.hypothesis_tests.adjustment import adjusted_pvalues
     from ldpstats.numbers.arrays import significance
 
-    found = saved_tables(tables)
+    table_set = saved_tables(tables)
     result: Any
     if attributes:
-        table = _table_of(found, (*attributes, *given))
+        table = _table_of(table_set, (*attributes, *given))
         result = (
             conditional_independence_test(table, attributes[0], attributes[1], given, method)
             if given
@@ -66,7 +66,7 @@ def test(
         level, adjustment = _ALPHA if alpha is None else alpha, adjust or _ADJUST
         with wrong_usage():
             adjusted_pvalues(np.ones(2), significance(level), adjustment)
-        result = independence_tests(found, method, adjust=adjustment, alpha=level)
+        result = independence_tests(table_set, method, adjust=adjustment, alpha=level)
     pipes.tell(result.summary(), result.to_dict(), as_json=as_json)
 
 
@@ -79,10 +79,10 @@ def _table_of(tables: TableSet, attributes: tuple[str, ...]) -> Table:
     holding = [table for table in tables if {*attributes} <= {*table.attributes}]
     if attributes in tables and len(holding) < 2:
         return tables[attributes]
-    found = told_by(holding, target, tables.privacy) if holding else tables.pooled(attributes)
-    if isinstance(found, LdpstatsError):
-        raise found
-    return found
+    pooled = told_by(holding, target, tables.privacy) if holding else tables.pooled(attributes)
+    if isinstance(pooled, LdpstatsError):
+        raise pooled
+    return pooled
 
 
 @click.command(
@@ -111,37 +111,37 @@ def effects(tables: str, attributes: Names, rows: str | None, columns: str | Non
 
     if len(attributes) not in (0, 2) or (rows is None) != (columns is None) or (rows and not attributes):
         raise click.UsageError("Name two attributes, or none for all pairs; --rows and --columns both, or neither.")
-    found = saved_tables(tables)
+    table_set = saved_tables(tables)
     if attributes:
-        measures = _measures(_table_of(found, attributes), rows, columns)
-        plain = {name: one.to_dict() for name, one in measures.items()}
-        pipes.tell("\n\n".join(str(one.summary()) for one in measures.values()), plain, as_json=as_json)
+        measures = _measures(_table_of(table_set, attributes), rows, columns)
+        plain = {name: measure.to_dict() for name, measure in measures.items()}
+        pipes.tell("\n\n".join(str(measure.summary()) for measure in measures.values()), plain, as_json=as_json)
         return
-    pairs = [(pair.attributes, _measures(pair)) for pair in pair_tables(found).values() if isinstance(pair, Table)]
+    pairs = [(pair.attributes, _measures(pair)) for pair in pair_tables(table_set).values() if isinstance(pair, Table)]
     if not pairs:
         raise LdpstatsError("tables of single attributes", "tables of at least two attributes asked for together")
     plain_rows = [
-        {"attributes": list(names)} | {name: one.to_dict() for name, one in own.items()} for names, own in pairs
+        {"attributes": list(names)} | {name: measure.to_dict() for name, measure in own.items()} for names, own in pairs
     ]
-    pipes.tell(_effects_of_pairs(pairs, found), plain_rows, as_json=as_json)
+    pipes.tell(_effects_of_pairs(pairs, table_set), plain_rows, as_json=as_json)
 
 
 def _measures(table: Table, rows: str | None = None, columns: str | None = None) -> dict[str, Effect]:
     from ldpstats.inference import association, mutual_information, odds_ratio
 
-    found: dict[str, Effect] = {"cramers_v": association(table), "mutual_information": mutual_information(table)}
+    measures: dict[str, Effect] = {"cramers_v": association(table), "mutual_information": mutual_information(table)}
     if rows is not None and columns is not None:
-        one, other = table.domain.categories.values()
+        first, second = table.domain.categories.values()
         with wrong_usage():
-            found["odds_ratio"] = odds_ratio(table, rows=_two(one, rows), columns=_two(other, columns))
-    return found
+            measures["odds_ratio"] = odds_ratio(table, rows=_two(first, rows), columns=_two(second, columns))
+    return measures
 
 
 def _two(categories: tuple[Category, ...], text: str) -> Any:
     """Parse two categories with a comma between them."""
     written = {str(category): category for category in categories}
-    named = [one.strip() for one in text.split(",")]
-    if len(named) != 2 or not all(one in written for one in named):
+    named = [part.strip() for part in text.split(",")]
+    if len(named) != 2 or not all(part in written for part in named):
         raise LdpstatsError(f"the categories {text!r}", f"two of {one_line(list(written))} with a comma between them")
     return written[named[0]], written[named[1]]
 
@@ -215,8 +215,8 @@ def report(tables: str, output: str, title: str | None, network: bool, truth: st
 
     pipes.refuse_two_inputs(tables, truth or "")
     pipes.refuse_unwritable(output, "report")
-    found = saved_tables(tables)
-    people = None if truth is None else coded_answers(read(truth), found.domain)
-    pipes.write_to(output, report_page(found, title, people, network=network))
-    plain = {"report": output, "tables": len(found), "n": found.n}
+    table_set = saved_tables(tables)
+    people = None if truth is None else coded_answers(read(truth), table_set.domain)
+    pipes.write_to(output, report_page(table_set, title, people, network=network))
+    plain = {"report": output, "tables": len(table_set), "n": table_set.n}
     pipes.tell(f"Report: {pipes.written_as(output)}{pipes.without_pictures()}", plain, as_json=as_json, output=output)

@@ -100,12 +100,12 @@ def audit(name: str | None, every: bool, as_json: bool, settings: int | None, **
     is_file = name is not None and (name == pipes.STANDARD or Path(name).exists() or name.endswith(".json"))
     of_file = _mechanisms_of(name or "") if is_file else None
     with wrong_usage():
-        found = _audited(name, of_file, settings, **asked)
-    plain = [one.to_dict() for one in found]
+        audits = _audited(name, of_file, settings, **asked)
+    plain = [audit.to_dict() for audit in audits]
     walked = every or settings is not None or of_file is not None
-    words = "\n".join(one.headline for one in found) if walked else found[0].summary()
+    words = "\n".join(audit.headline for audit in audits) if walked else audits[0].summary()
     pipes.tell(words, plain if walked else plain[0], as_json=as_json)
-    if any(one.failures for one in found):
+    if any(audit.failures for audit in audits):
         raise Exit(DEFECT)
 
 
@@ -134,14 +134,14 @@ def _audited(
 
     if given is not None:
         each = 1 - (1 - confidence) / len(given)
-        return [audit_one(one, n, each, seed) for one in given]
+        return [audit_one(single, n, each, seed) for single in given]
     kinds = registered_mechanisms() if name is None else (type(mechanism(name, k=k, epsilon=epsilon)),)
     each = 1 - (1 - confidence) / len(kinds)
     if settings is not None:
         walks = (audits(kind, settings, k, epsilon, n, each, seed) for kind in kinds)
-        return [one for walk in walks for one in walk]
+        return [result for walk in walks for result in walk]
     made = (mechanism(kind.name, k=kind.only_k or k if name is None else k, epsilon=epsilon) for kind in kinds)
-    return [audit_one(one, n, each, seed) for one in made]
+    return [audit_one(single, n, each, seed) for single in made]
 
 
 @click.command(epilog=examples("ldpstats show tables.json", "ldpstats show - --json < protocol.json"))
@@ -156,9 +156,9 @@ def show(file: str, as_json: bool) -> None:
     """
     from ldpstats.cli.contents import contents_of
 
-    found = contents_of(file)
-    pipes.tell(found.words, found.plain, as_json=as_json)
-    if found.defects:
+    contents = contents_of(file)
+    pipes.tell(contents.words, contents.plain, as_json=as_json)
+    if contents.defects:
         raise Exit(DEFECT)
 
 
@@ -211,8 +211,8 @@ def plan(shape: str | None, domain: str | None, mechanism: tuple[str, ...], as_j
         raise click.UsageError(f"{'a shape and' if shape else 'neither a shape nor'} a domain: give one of the two.")
     table = _shape(shape or "") if domain is None else saved_domain(domain)
     with wrong_usage():
-        found = planned(mechanism or None, table, **asked)
-    pipes.tell(found.summary(), found.to_dict(), as_json=as_json)
+        plan = planned(mechanism or None, table, **asked)
+    pipes.tell(plan.summary(), plan.to_dict(), as_json=as_json)
 
 
 def _shape(text: str) -> tuple[int, ...]:

@@ -25,10 +25,10 @@ def refuse_two_inputs(*names: str) -> None:
 
 def bytes_stream(stream: TextIO | None) -> BinaryIO:
     """Return the binary stream under standard input or output; refuse one that the shell has closed."""
-    found: BinaryIO | None = getattr(stream, "buffer", None)
-    if found is None:
+    binary: BinaryIO | None = getattr(stream, "buffer", None)
+    if binary is None:
         raise LdpstatsError("standard input or output that is closed", "an open one, or the name of a file instead")
-    return found
+    return binary
 
 
 def bytes_of(name: str, most: int) -> bytes:

@@ -140,8 +140,8 @@ class MechanismName(click.types.StringParamType):
         from ldpstats.mechanisms import registered_mechanisms
 
         names = [*(["auto"] if self._auto else []), *(kind.name for kind in registered_mechanisms())]
-        found = [CompletionItem(name) for name in names if name.startswith(incomplete)]
-        return [*found, CompletionItem(incomplete, type="file")] if self._files else found
+        completions = [CompletionItem(name) for name in names if name.startswith(incomplete)]
+        return [*completions, CompletionItem(incomplete, type="file")] if self._files else completions
 
 
 class Level(click.types.FloatParamType):

@@ -64,9 +64,9 @@ def vignettes(
     """
     known = _vignettes()
     if action == "list":
-        titles = {one.name: one.title for one in known.values()}
+        titles = {vignette.name: vignette.title for vignette in known.values()}
         width = max(map(len, titles), default=0)
-        pipes.tell("\n".join(f"{one:{width}}  {words}" for one, words in titles.items()), titles, as_json=as_json)
+        pipes.tell("\n".join(f"{key:{width}}  {words}" for key, words in titles.items()), titles, as_json=as_json)
         return
     if name is None or name not in known:
         raise click.UsageError(f"{f'no vignette {name!r}' if name else 'no name'}. Allowed: {', '.join(known)}.")

@@ -80,16 +80,16 @@ class FiellerQuotient:
         stacked = np.stack(forms)
         gradients = 2 * np.stack([cells @ form for form in forms], axis=-2)
         weighted = stacked @ covariance[..., None, :, :]
-        spread = gradients @ covariance @ np.swapaxes(gradients, -1, -2)
-        spread = spread + 2 * np.einsum("...aij,...bji->...ab", weighted, weighted)
-        return cls((gradients * cells[..., None, :]).sum(axis=-1) / 2, spread, lowest, highest)
+        covariance_of_forms = gradients @ covariance @ np.swapaxes(gradients, -1, -2)
+        covariance_of_forms = covariance_of_forms + 2 * np.einsum("...aij,...bji->...ab", weighted, weighted)
+        return cls((gradients * cells[..., None, :]).sum(axis=-1) / 2, covariance_of_forms, lowest, highest)
 
     @classmethod
     def of_contrast(cls, cells: FloatArray, covariance: FloatArray, contrast: FloatArray) -> FiellerQuotient:
         """Return a difference of proportions, as a quotient whose denominator is one."""
         pair = np.stack([cells @ contrast, np.ones(cells.shape[:-1])], axis=-1)
-        spread = (covariance @ contrast) @ contrast
-        return cls(pair, spread[..., None, None] * np.diag([1.0, 0.0]), -1.0, 1.0)
+        variance = (covariance @ contrast) @ contrast
+        return cls(pair, variance[..., None, None] * np.diag([1.0, 0.0]), -1.0, 1.0)
 
     @property
     def words(self) -> str:
@@ -107,9 +107,9 @@ class FiellerQuotient:
         fits best, 0 or 1, and not with X / Y: so no set is empty. Everything is possible where Y is not above zero, or
         where improper estimates seem to be certain. Elsewhere this changes nothing.
         """
-        (x, y), spread = np.moveaxis(self.pair, -1, 0), self.covariance
-        of_rest = spread[..., 0, 0] - 2 * spread[..., 0, 1] + spread[..., 1, 1]
-        ends = [_squared(x, spread[..., 0, 0]), _squared(y - x, of_rest)]
+        (x, y), covariance = np.moveaxis(self.pair, -1, 0), self.covariance
+        of_rest = covariance[..., 0, 0] - 2 * covariance[..., 0, 1] + covariance[..., 1, 1]
+        ends = [_squared(x, covariance[..., 0, 0]), _squared(y - x, of_rest)]
         beyond = np.where((x < 0) | (x > y), np.minimum(*ends), 0.0)
         pieces = self._pieces(np.square(NormalDist().inv_cdf(alpha / 2)) + beyond)
         hull = np.stack([np.fmin.reduce(pieces[..., 0], axis=-1), np.fmax.reduce(pieces[..., 1], axis=-1)], axis=-1)
@@ -204,7 +204,7 @@ class IntervalHull:
     sets: tuple[Inversion, ...]
 
     def __post_init__(self) -> None:
-        if not self.sets or any(isinstance(one, IntervalHull) for one in self.sets):
+        if not self.sets or any(isinstance(member, IntervalHull) for member in self.sets):
             raise LdpstatsError(f"a hull of {len(self.sets)} sets", "one or more, none of which is a hull itself")
 
     @property
@@ -215,5 +215,5 @@ class IntervalHull:
 
     def limits(self, alpha: float) -> FloatArray:
         """Return one piece."""
-        pieces = np.stack([one.limits(alpha) for one in self.sets])
+        pieces = np.stack([member.limits(alpha) for member in self.sets])
         return np.stack([pieces[..., 0].min(axis=0), pieces[..., 1].max(axis=0)], axis=-1)

@@ -77,8 +77,8 @@ def fitted_odds(shares: FloatArray, ratio: FloatArray) -> FloatArray:
     From b and c to a and d is moved the x with (a + x)(d + x) = ψ (b - x)(c - x): margins stay as they are.
     """
     a, b, c, d = np.moveaxis(shares[..., :4], -1, 0)
-    one, other = _balance(ratio)
-    leading, linear, constant = one - other, one * (a + d) + other * (b + c), one * a * d - other * b * c
+    weight, rest = _balance(ratio)
+    leading, linear, constant = weight - rest, weight * (a + d) + rest * (b + c), weight * a * d - rest * b * c
     root = np.sqrt(np.maximum(linear**2 - 4 * leading * constant, 0))
     moved = np.clip(-2 * constant / np.maximum(linear + root, _NEVER), -np.minimum(a, d), np.minimum(b, c))
     return _with(shares, a + moved, b - moved, c - moved, d + moved)
@@ -95,8 +95,8 @@ def fitted_risks(shares: FloatArray, ratio: FloatArray) -> FloatArray:
     leading, linear = (large + small) * smaller, small * smaller + seldom + large + often * smaller
     root = np.sqrt(np.maximum(linear**2 - 4 * leading * (a + c), 0))
     larger = np.clip(2 * (a + c) / np.maximum(linear + root, _NEVER), 0, 1)
-    one, other = np.where(more, larger, smaller * larger), np.where(more, smaller * larger, larger)
-    return _with(shares, first * one, first * (1 - one), second * other, second * (1 - other))
+    first_risk, second_risk = np.where(more, larger, smaller * larger), np.where(more, smaller * larger, larger)
+    return _with(shares, first * first_risk, first * (1 - first_risk), second * second_risk, second * (1 - second_risk))
 
 
 def fitted_difference(shares: FloatArray, difference: FloatArray) -> FloatArray:
@@ -109,9 +109,9 @@ def fitted_difference(shares: FloatArray, difference: FloatArray) -> FloatArray:
     cube = square**3 - 1.5 * square * linear + c * difference * (1 - difference) / (2 * total)
     half = np.copysign(np.sqrt(np.maximum(square**2 - linear, 0)), cube)
     angle = (math.pi + np.arccos(np.clip(cube / np.where(half == 0, 1, half**3), -1, 1))) / 3
-    other = np.clip(2 * half * np.cos(angle) - square, np.maximum(0, -difference), np.minimum(1, 1 - difference))
-    one = np.clip(other + difference, 0, 1)
-    return _with(shares, first * one, first * (1 - one), second * other, second * (1 - other))
+    second_risk = np.clip(2 * half * np.cos(angle) - square, np.maximum(0, -difference), np.minimum(1, 1 - difference))
+    first_risk = np.clip(second_risk + difference, 0, 1)
+    return _with(shares, first * first_risk, first * (1 - first_risk), second * second_risk, second * (1 - second_risk))
 
 
 def fitted_shares(shares: FloatArray, difference: FloatArray) -> FloatArray:
@@ -134,14 +134,14 @@ def fitted_proportion(shares: FloatArray, proportion: FloatArray) -> FloatArray:
 
 def _odds_gradient(shares: FloatArray, ratio: FloatArray) -> FloatArray:
     a, b, c, d = np.moveaxis(shares[..., :4], -1, 0)
-    one, other = _balance(ratio)
-    return np.stack([one * d, -other * c, -other * b, one * a, np.zeros_like(a)], axis=-1)
+    weight, rest = _balance(ratio)
+    return np.stack([weight * d, -rest * c, -rest * b, weight * a, np.zeros_like(a)], axis=-1)
 
 
 def _ratio_gradient(shares: FloatArray, ratio: FloatArray) -> FloatArray:
     a, b, c, d = np.moveaxis(shares[..., :4], -1, 0)
-    one, other = _balance(ratio)
-    parts = [one * (c + d) - other * c, -other * c, one * a - other * (a + b), one * a, np.zeros_like(a)]
+    weight, rest = _balance(ratio)
+    parts = [weight * (c + d) - rest * c, -rest * c, weight * a - rest * (a + b), weight * a, np.zeros_like(a)]
     return np.stack(parts, axis=-1)
 
 
@@ -167,8 +167,8 @@ def _risks(shares: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 def _balance(ratio: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return weights that sum to one and whose quotient is the ratio, which may be infinite."""
-    one = 1 / (1 + ratio)
-    return one, 1 - one
+    weight = 1 / (1 + ratio)
+    return weight, 1 - weight
 
 
 def _with(shares: FloatArray, *compared: FloatArray) -> FloatArray:
@@ -300,17 +300,17 @@ class PooledReports:
             return np.concatenate([self.below(comparison, values[p], c) for p, c in zip(parts, some, strict=True)])
         cells = self.fitted(comparison, values, counts)
         slope = comparison.quantity.gradient(cells @ comparison.members, values)[..., comparison.parts]
-        gap, spread, weights = np.zeros(len(cells)), np.zeros(len(cells)), []
+        gap, variance, weights = np.zeros(len(cells)), np.zeros(len(cells)), []
         for block, operator, seen in zip(self.blocks, self.pooling.operators, counts, strict=True):
             weight = slope @ operator
             frequencies = block.question.answer_frequencies(cells)
             gap += (weight * (seen / block.n - block.noise.mean(frequencies))).sum(axis=-1)
-            spread += (
+            variance += (
                 np.einsum("...i,...ij,...j->...", weight, block.noise.report_covariance(frequencies), weight) / block.n
             )
             weights.append(weight / block.n)
         largest = np.max([np.abs(weight).max(axis=-1) for weight in weights], axis=0)
-        error = np.sqrt(np.maximum(spread, 0))
+        error = np.sqrt(np.maximum(variance, 0))
         certain = error <= _NOTHING * largest
         error = np.where(certain, 1.0, error)
         share = self._share(cells, [weight / error[:, None] for weight in weights], gap / error)
@@ -361,15 +361,15 @@ class ScoreInversion:
 
     def _first(self, scale: FloatArray, accepted: BoolArray, accept: Callable[[FloatArray], BoolArray]) -> float | None:
         """Return where, in the order of the scale, the accepted values begin; None if at its first one."""
-        place = int(np.argmax(accepted))
-        if place == 0:
+        index = int(np.argmax(accepted))
+        if index == 0:
             return None
-        outside, inside = scale[place - 1], scale[place]
+        outside, inside = scale[index - 1], scale[index]
         for _ in range(_ROUNDS):
             tried = np.linspace(outside, inside, _POINTS + 2)
-            found = np.append(accept(self._shares(tried[1:-1])), True)
-            place = int(np.argmax(found))
-            outside, inside = tried[place], tried[place + 1]
+            fits = np.append(accept(self._shares(tried[1:-1])), True)
+            index = int(np.argmax(fits))
+            outside, inside = tried[index], tried[index + 1]
         return float((outside + inside) / 2)
 
     def _scanned(self) -> tuple[FloatArray, FloatArray]:
@@ -400,10 +400,10 @@ def counted_by_part(blocks: Sequence[Block], comparison: Comparison) -> tuple[li
     """
     parts, of_cell = np.unique(comparison.parts, return_inverse=True)
     together = [_of_parts(block, of_cell) for block in blocks]
-    found = [block for block in together if block is not None]
-    if len(found) < len(together):
+    merged = [block for block in together if block is not None]
+    if len(merged) < len(together):
         return list(blocks), comparison
-    return found, replace(comparison, parts=parts)
+    return merged, replace(comparison, parts=parts)
 
 
 def _of_parts(block: Block, of_cell: NDArray[np.int64]) -> Block | None:

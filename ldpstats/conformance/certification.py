@@ -81,7 +81,7 @@ def checks_of(make: Factory) -> tuple[Callable[[Any], None], ...]:
     """
     made = [requirements.made(make, k, 0.5) for k in (2, 5)]
     memory = MEMO_CHECKS if made[0].longitudinal else ()
-    return (*CHECKS, *memory, *(FINEST_CHECKS if any(one.finest != one for one in made) else ()))
+    return (*CHECKS, *memory, *(FINEST_CHECKS if any(mechanism.finest != mechanism for mechanism in made) else ()))
 
 
 def check_named(name: str) -> Callable[[Any], None]:

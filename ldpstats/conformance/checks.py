@@ -87,9 +87,9 @@ def noise_model_knows_its_level(make: Factory) -> None:
     """The level that the noise model derives from its doubles is the exact one, to nine digits."""
     for k, epsilon in product((2, 5, 17), (0.01, 0.5, 1.0, 4.0)):
         mechanism = made(make, k, epsilon)
-        exact, found = strict_epsilon(mechanism.likelihood_ratio()), mechanism.noise.epsilon
-        near = abs(found - exact) <= 1e-9 * max(exact, 1)
-        require(near, f"{mechanism}: the noise model has the level {found}, not {exact}")
+        exact, derived = strict_epsilon(mechanism.likelihood_ratio()), mechanism.noise.epsilon
+        near = abs(derived - exact) <= 1e-9 * max(exact, 1)
+        require(near, f"{mechanism}: the noise model has the level {derived}, not {exact}")
 
 
 def reports_of_several_respondents_are_independent(make: Factory) -> None:
@@ -125,9 +125,9 @@ def estimates_are_unbiased(make: Factory) -> None:
             for value, law in enumerate(channel):
                 weights[value] += law.get(report, Fraction(0))
         mean = np.zeros((mechanism.k, mechanism.k))
-        for place, (single, weights) in enumerate(together.values()):
+        for index, (single, weights) in enumerate(together.values()):
             estimated = mechanism.noise.debias(mechanism.count(single).counts.astype(float))
-            if place % -(-len(together) // _ESTIMATED) == 0:  # linear as the estimator is, some tell for all
+            if index % -(-len(together) // _ESTIMATED) == 0:  # linear as the estimator is, some tell for all
                 estimate = mechanism.estimate(single)
                 close(estimate.estimate, estimated, f"{mechanism}: the estimate from {single.data}", mechanism)
                 carried = estimate.privacy
@@ -266,12 +266,12 @@ def possible_reports_are_those_that_are_sent(make: Factory) -> None:
         first = 0 if mechanism.hash_symbols is None else 2
         for report in sorted(sent)[:: -(-len(sent) // _ALTERED)]:
             rows = decoded(mechanism, report).reshape(1, -1)
-            for place in range(first, rows.shape[1]):
-                number = int(rows[0, place])
+            for column in range(first, rows.shape[1]):
+                number = int(rows[0, column])
                 others = {limits.min, limits.max, number - 1, number + 1, *(number ^ 1 << bit for bit in range(8))}
-                for other in (one for one in others if limits.min <= one <= limits.max):
+                for other in (value for value in others if limits.min <= value <= limits.max):
                     altered = rows.copy()
-                    altered[0, place] = other
+                    altered[0, column] = other
                     possible = bool(mechanism.possible(altered.reshape(mechanism.report_format.shape(1)))[0])
                     known = altered.tobytes() in sent
                     require(
@@ -291,7 +291,9 @@ def parameters_tell_mechanisms_apart(make: Factory) -> None:
     copied = pickle.loads(pickle.dumps(mechanism)) if "<locals>" not in type(mechanism).__qualname__ else again  # noqa: S301  # our own
     require(copied == mechanism, f"{mechanism}: pickled it is {copied}")
     for other in (made(make, 5, nextafter(mechanism.epsilon, 1.0)), made(make, 6, mechanism.epsilon)):
-        differ = {one.name for one in fields(mechanism) if getattr(mechanism, one.name) != getattr(other, one.name)}
+        differ = {
+            field.name for field in fields(mechanism) if getattr(mechanism, field.name) != getattr(other, field.name)
+        }
         if differ:
             mistaken = other == mechanism or other.to_dict() == mechanism.to_dict()
             require(not mistaken, f"{mechanism} and {other} pass for the same, and differ in {sorted(differ)}")
@@ -360,10 +362,12 @@ def probabilities_are_those_that_are_drawn_with(make: Factory) -> None:
     for k, epsilon in _CASES:
         mechanism, draws = made(make, k, epsilon), _NotedDraws()
         said = [
-            one for value in mechanism.probabilities.values() for one in (value if isinstance(value, list) else [value])
+            numerator
+            for value in mechanism.probabilities.values()
+            for numerator in (value if isinstance(value, list) else [value])
         ]
         require(
-            all(type(one) is int and 0 <= one <= GRID for one in said),
+            all(type(numerator) is int and 0 <= numerator <= GRID for numerator in said),
             f"{mechanism}: says the probabilities {mechanism.probabilities}, not whole numbers of GRID-ths",
         )
         mechanism.randomize(np.zeros(2, dtype=np.int64), draws)

@@ -43,12 +43,12 @@ def seeds_of_all_maps(k: int, symbols: int) -> NDArray[np.uint64]:
     if symbols**k > MOST_COURSES:
         raise TooManyCoursesError
     rng = np.random.default_rng(0)
-    found: dict[tuple[int, ...], NDArray[np.uint64]] = {}
-    while len(found) < symbols**k:
+    seeds_of_maps: dict[tuple[int, ...], NDArray[np.uint64]] = {}
+    while len(seeds_of_maps) < symbols**k:
         seeds = rng.integers(0, GRID - 1, size=(4096, 2), dtype=np.uint64, endpoint=True)
         maps = np.stack([symbols_of(seeds, np.full(4096, value), symbols) for value in range(k)], axis=1)
-        found |= dict(zip(map(tuple, maps.tolist()), seeds, strict=True))
-    return np.stack([found[one] for one in sorted(found)])
+        seeds_of_maps |= dict(zip(map(tuple, maps.tolist()), seeds, strict=True))
+    return np.stack([seeds_of_maps[symbols_of_values] for symbols_of_values in sorted(seeds_of_maps)])
 
 
 class BranchedDraws(ABC):
@@ -219,11 +219,11 @@ class ScriptedDraws(BranchedDraws):
 
     def next_script(self) -> list[int] | None:
         """Return the script of the next run in depth-first order; None after the last."""
-        for place in reversed(range(len(self.taken))):
-            (weights, _), following = self.choices[place], self.taken[place] + 1
+        for index in reversed(range(len(self.taken))):
+            (weights, _), following = self.choices[index], self.taken[index] + 1
             later = next((i for i in range(following, len(weights)) if weights[i] > 0), None)
             if later is not None:
-                return [*self.taken[:place], later]
+                return [*self.taken[:index], later]
         return None
 
     def _branch(self, weights: Sequence[int], total: int, shape: Shape) -> NDArray[np.int64]:

@@ -48,15 +48,15 @@ class Sample:
         """Return ln P(report | value) by the mechanism's own probabilities, up to a constant, a column per value."""
         noise = self.mechanism.noise
         step = max(1, _CHUNK_CELLS // max(self.mechanism.k, noise.outputs))
-        reports, place = self.reports, np.arange(len(self.reports))
+        reports, rows = self.reports, np.arange(len(self.reports))
         if reports.ndim == 1:  # numbers below k or so repeat themselves; rows hardly do
-            reports, place = np.unique(reports, return_inverse=True)
+            reports, rows = np.unique(reports, return_inverse=True)
         with np.errstate(divide="ignore"):
             parts = [
                 noise.log_likelihoods(self.mechanism.contributions(reports[start : start + step]))[:, list(values)]
                 for start in range(0, len(reports), step)
             ]
-        log_likelihoods: FloatArray = np.maximum(np.concatenate(parts), _IMPOSSIBLE)[place]
+        log_likelihoods: FloatArray = np.maximum(np.concatenate(parts), _IMPOSSIBLE)[rows]
         return log_likelihoods
 
 
@@ -70,8 +70,8 @@ class _LikelihoodRatioEvent:
     log_odds: float
 
     def happened(self, sample: Sample) -> BoolArray:
-        found = sample.log_likelihoods((self.value, self.rival))
-        return found[:, 0] - found[:, 1] >= self.log_odds
+        log_likelihoods = sample.log_likelihoods((self.value, self.rival))
+        return log_likelihoods[:, 0] - log_likelihoods[:, 1] >= self.log_odds
 
     def __str__(self) -> str:
         odds = f"{math.exp(min(self.log_odds, 700)):.4g}"
@@ -82,20 +82,20 @@ class _LikelihoodRatioEvent:
 
 @dataclass(frozen=True, slots=True)
 class _ByteEvent:
-    """Event that a stored report has a certain byte in a certain place."""
+    """Event that a stored report has a certain byte at a certain position."""
 
     value: int
     rival: int
     level: float
-    place: int
+    position: int
     byte: int
 
     def happened(self, sample: Sample) -> BoolArray:
-        holds: BoolArray = sample.bytes[:, self.place] == self.byte
+        holds: BoolArray = sample.bytes[:, self.position] == self.byte
         return holds
 
     def __str__(self) -> str:
-        return f"have {self.byte} as byte number {self.place + 1}"
+        return f"have {self.byte} as byte number {self.position + 1}"
 
 
 Event: TypeAlias = _LikelihoodRatioEvent | _ByteEvent
@@ -105,7 +105,7 @@ Event: TypeAlias = _LikelihoodRatioEvent | _ByteEvent
 def best_event(sample: Sample) -> Event:
     """Return the event with the highest conservative estimate of the level."""
     events: list[Event] = [*_likelihood_events(sample), *_byte_events(sample)]
-    return max(events, key=lambda one: one.level)
+    return max(events, key=lambda event: event.level)
 
 
 def level_of(event: Event, sample: Sample, confidence: float) -> tuple[float, EventFrequencies]:
@@ -143,8 +143,8 @@ class EventFrequencies:
 
 
 def _range(n: int, probability: float) -> NDArray[np.int64]:
-    spread = 9 * math.sqrt(n * probability * (1 - probability)) + 40
-    return np.arange(max(0, math.floor(n * probability - spread)), min(n, math.ceil(n * probability + spread)) + 1)
+    reach = 9 * math.sqrt(n * probability * (1 - probability)) + 40
+    return np.arange(max(0, math.floor(n * probability - reach)), min(n, math.ceil(n * probability + reach)) + 1)
 
 
 def level_shown(hits: int, n: int, rival_hits: int, rival_n: int, confidence: float) -> float:
@@ -168,15 +168,15 @@ def _bounds(
 def _likelihood_events(sample: Sample) -> Iterator[_LikelihoodRatioEvent]:
     """Yield, for each two values, the event with the best threshold of the log-likelihood ratio."""
     values = np.unique(sample.values).tolist()
-    found = sample.log_likelihoods(values)
-    rows = {value: found[sample.values == value] for value in values}
+    log_likelihoods = sample.log_likelihoods(values)
+    rows = {value: log_likelihoods[sample.values == value] for value in values}
     for (i, value), (j, rival) in permutations(enumerate(values), 2):
-        own, other = (np.sort(rows[one][:, i] - rows[one][:, j]) for one in (value, rival))
+        own, other = (np.sort(rows[given][:, i] - rows[given][:, j]) for given in (value, rival))
         odds = np.concatenate([own, other])
         steps = np.unique(odds[odds > 0].round(9))
         if steps.size:
             steps = steps[np.linspace(0, steps.size - 1, min(steps.size, _THRESHOLDS)).astype(int)] - _ROUNDING
-            above = [one.size - np.searchsorted(one, steps) for one in (own, other)]
+            above = [ratios.size - np.searchsorted(ratios, steps) for ratios in (own, other)]
             level = _conservative_level(above[0], own.size, above[1], other.size, _STD_ERRORS)
             best = int(level.argmax())
             yield _LikelihoodRatioEvent(value, rival, float(level[best]), float(steps[best]))
@@ -186,13 +186,13 @@ def _byte_events(sample: Sample) -> Iterator[_ByteEvent]:
     """Yield, for each two values, the event of the best byte in any place."""
     values = np.unique(sample.values).tolist()
     rows = {value: np.ascontiguousarray(sample.bytes[sample.values == value].T) for value in values}
-    counts = {value: np.stack([np.bincount(one, minlength=256) for one in rows[value]]) for value in values}
+    counts = {value: np.stack([np.bincount(column, minlength=256) for column in rows[value]]) for value in values}
     for value, rival in permutations(values, 2):
         level = _conservative_level(
             counts[value], rows[value].shape[1], counts[rival], rows[rival].shape[1], _STD_ERRORS_OF_BYTES
         )
-        place, byte = np.unravel_index(level.argmax(), level.shape)
-        yield _ByteEvent(value, rival, float(level.max()), int(place), int(byte))
+        position, byte = np.unravel_index(level.argmax(), level.shape)
+        yield _ByteEvent(value, rival, float(level.max()), int(position), int(byte))
 
 
 def _conservative_level(

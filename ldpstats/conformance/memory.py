@@ -69,11 +69,11 @@ def reports_of_one_memo_share_their_permanent_answer(make: Factory, memo: type[M
     mechanism = make(2, 1.0)
     for value in range(mechanism.k):
         expected = joint_law(mechanism, permanent_law(mechanism, value), 2)
-        found: Law = defaultdict(Fraction)
+        actual: Law = defaultdict(Fraction)
         try:
             for pair, probability in outcomes(_two_reports(mechanism, value, memo), _FEW_COURSES):
-                found[pair.tobytes()] += probability
-            share = dict(found) == expected
+                actual[pair.tobytes()] += probability
+            share = dict(actual) == expected
         except TooManyCoursesError:
             law = {sent: float(chance) for sent, chance in expected.items()}
             share = fit_pvalue(counted(_many_pairs(mechanism, value, memo)), law) > FALSE_FAILURE_RATE
@@ -114,12 +114,12 @@ def values_of_one_class_share_a_permanent_answer_rightly(make: Factory) -> None:
                     not shared or laws[second][answer] == probability,
                     f"{mechanism}: {first} and {second} share answers that have another probability for each",
                 )
-            found: Law = defaultdict(Fraction)
+            law: Law = defaultdict(Fraction)
             for (earlier, another), probability in outcomes(_two_answers(mechanism, first, second)):
-                found[another] += probability
+                law[another] += probability
                 same = np.array_equal(_classes(mechanism, earlier), _classes(mechanism, another))
                 require(same, f"{mechanism}: a respondent's further answer belongs to other classes of values")
-            require(dict(found) == laws[second], f"{mechanism}: answers about {second} after one about {first}")
+            require(dict(law) == laws[second], f"{mechanism}: answers about {second} after one about {first}")
 
 
 def another_value_has_an_answer_of_its_own(make: Factory, memo: type[Memo] = Memo) -> None:
@@ -170,8 +170,8 @@ def joint_law(mechanism: Longitudinal, permanent: Law, number: int) -> Law:
     """Return the joint law of several reports that are independent given one permanent answer."""
     law: Law = defaultdict(Fraction)
     for answer, probability in permanent.items():
-        one = law_one_by_one(mechanism, partial(_reports, mechanism, decoded(mechanism, answer)))
-        for reports in product(one.items(), repeat=number):
+        single = law_one_by_one(mechanism, partial(_reports, mechanism, decoded(mechanism, answer)))
+        for reports in product(single.items(), repeat=number):
             joint = probability
             for _, chance in reports:
                 joint *= chance
@@ -195,7 +195,7 @@ def _two_reports(mechanism: Longitudinal, value: int, memo: type[Memo]) -> Calla
 def _many_pairs(mechanism: Longitudinal, value: int, memo: type[Memo]) -> NDArray[Any]:
     kept, users = memo(mechanism), np.arange(20_000)
     sent = [kept.reports(users, np.full(users.size, value), rng=80 + round_).data for round_ in range(2)]
-    return np.concatenate([representatives(mechanism, one).reshape(users.size, -1) for one in sent], axis=1)
+    return np.concatenate([representatives(mechanism, reports).reshape(users.size, -1) for reports in sent], axis=1)
 
 
 def _two_answers(mechanism: Longitudinal, first: int, second: int) -> Callable[[Any], Any]:

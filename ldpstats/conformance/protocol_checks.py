@@ -221,14 +221,14 @@ def mechanisms_are_those_of_the_reports(make: Make) -> None:
     protocol = make(TINY, LEVEL)
     for table in protocol.simulate(people(protocol, 12), rng=1):
         try:
-            found = protocol.mechanism_for(table.attributes)
+            mechanism = protocol.mechanism_for(table.attributes)
         except LdpstatsError:
             for name in table.attributes:
                 protocol.mechanism_for(name)
             continue
         block = table.blocks[0]
-        same = _channel(found.finest.noise, found.k) == _channel(block.noise, block.question.answers)
-        require(same, f"{protocol!r}: answers about {table.attributes} do not come through {found}")
+        same = _channel(mechanism.finest.noise, mechanism.k) == _channel(block.noise, block.question.answers)
+        require(same, f"{protocol!r}: answers about {table.attributes} do not come through {mechanism}")
 
 
 def _channel(noise: NoiseModel, k: int) -> list[Any]:
@@ -241,15 +241,15 @@ def statements_are_those_of_what_is_sent(make: Make) -> None:
 
     A protocol that adapts promises no less than the level of its first respondents, which their own tables state.
     """
-    one = one_respondent(make)
-    protocol, promised, of_tables = one.protocol, one.protocol.privacy(), one.some.privacy
-    levels = {"everything sent": (one.laws, promised.epsilon, of_tables.epsilon)}
-    for place, group in enumerate(label(table.attributes) for table in one.some):
-        laws = one.seen_through(lambda sent, place=place: tallies(one.tables[sent])[place])  # type: ignore[misc]  # bound now
+    respondent = one_respondent(make)
+    protocol, promised, of_tables = respondent.protocol, respondent.protocol.privacy(), respondent.some.privacy
+    levels = {"everything sent": (respondent.laws, promised.epsilon, of_tables.epsilon)}
+    for index, group in enumerate(label(table.attributes) for table in respondent.some):
+        laws = respondent.seen_through(lambda sent, index=index: tallies(respondent.tables[sent])[index])  # type: ignore[misc]  # bound now
         levels[group] = laws, promised.per_group[group], of_tables.per_group[group]
-    for what, (laws, said, found) in levels.items():
+    for what, (laws, said, stated) in levels.items():
         exact = strict_epsilon(worst_ratio(laws))
-        require(found == exact, f"{protocol!r}: the level of {what} is {exact}, and its tables say {found}")
+        require(stated == exact, f"{protocol!r}: the level of {what} is {exact}, and its tables say {stated}")
         kept = said == exact or (protocol.adaptive and said > exact)
         require(kept, f"{protocol!r}: the level of {what} is {exact}, and it promises {said}")
 
@@ -260,16 +260,17 @@ def _sent(protocol: LocalProtocol, frame: pd.DataFrame) -> Any:
 
 def public_columns_do_not_depend_on_the_record(make: Make) -> None:
     """What rows say beside the answer has the same law for every record, also where several respondents send some."""
-    one = one_respondent(make)
-    first, *others = one.seen_through(_public)
-    require(all(law == first for law in others), f"{one.protocol!r}: what is asked depends on the record")
-    frame = people(one.protocol, 30)
-    shown = [sent_rows(one.protocol.reports(own, rng=7), "report") for own in (frame, frame.iloc[::-1])]
-    require(shown[0] == shown[1], f"{one.protocol!r}: what is asked depends on the records")
-    alone = [one.protocol.domain.decode(codes[None]) for codes in one.records] * 2
+    respondent = one_respondent(make)
+    protocol = respondent.protocol
+    first, *others = respondent.seen_through(_public)
+    require(all(law == first for law in others), f"{protocol!r}: what is asked depends on the record")
+    frame = people(protocol, 30)
+    shown = [sent_rows(protocol.reports(own, rng=7), "report") for own in (frame, frame.iloc[::-1])]
+    require(shown[0] == shown[1], f"{protocol!r}: what is asked depends on the records")
+    alone = [protocol.domain.decode(codes[None]) for codes in respondent.records] * 2
     with patch("secrets.token_hex", lambda size: "5a" * size):
-        names = [frozenset(one.protocol.reports(own)["collection"]) for own in alone]
-    require(len(set(names)) in (1, len(names)), f"{one.protocol!r}: the name of the collection depends on the record")
+        names = [frozenset(protocol.reports(own)["collection"]) for own in alone]
+    require(len(set(names)) in (1, len(names)), f"{protocol!r}: the name of the collection depends on the record")
 
 
 def order_of_the_respondents_does_not_show(make: Make) -> None:
@@ -280,9 +281,9 @@ def order_of_the_respondents_does_not_show(make: Make) -> None:
     protocol = make(TINY, LEVEL)
     if not protocol.adaptive:
         rows = protocol.reports(people(protocol, 2).iloc[np.repeat([0, 1], _HALF)], rng=11)
-        for place in (np.arange(len(rows)), rows["number"].to_numpy()):
+        for order in (np.arange(len(rows)), rows["number"].to_numpy()):
             early, late = (
-                protocol.tables(rows[part]) for part in (place < np.median(place), place >= np.median(place))
+                protocol.tables(rows[part]) for part in (order < np.median(order), order >= np.median(order))
             )
             for one_half, other_half in zip(early, late, strict=True):
                 difference = np.abs(one_half.estimate - other_half.estimate)
@@ -290,33 +291,34 @@ def order_of_the_respondents_does_not_show(make: Make) -> None:
                 require(off < _STANDARD_ERRORS, f"{protocol!r}: the order of the rows shows that of the data frame")
     frame = people(protocol, 2)
     try:
-        one, other = (
+        forward, backward = (
             law_of_run(partial(_sent, protocol, own), _MOST_COURSES_OF_ROWS) for own in (frame, frame.iloc[::-1])
         )
     except TooManyCoursesError:
         return
-    require(one == other, f"{protocol!r}: rows show who stands first in the data frame")
+    require(forward == backward, f"{protocol!r}: rows show who stands first in the data frame")
 
 
 def _public(sent: Any) -> Any:
     names, *rows = sent
-    place = names.index("report")
-    return tuple(row[:place] + row[place + 1 :] for row in rows)
+    column = names.index("report")
+    return tuple(row[:column] + row[column + 1 :] for row in rows)
 
 
 def tables_know_their_noise(make: Make) -> None:
     """What one respondent adds to a table has the mean that the table's noise model gives her true answer."""
-    one = one_respondent(make)
-    for codes, law in zip(one.records, one.laws, strict=True):
-        for place, table in enumerate(one.some):
-            cell = np.eye(table.domain.size())[one.protocol.domain.cells(codes[None], table.attributes)[0]]
+    respondent = one_respondent(make)
+    protocol = respondent.protocol
+    for codes, law in zip(respondent.records, respondent.laws, strict=True):
+        for index, table in enumerate(respondent.some):
+            cell = np.eye(table.domain.size())[protocol.domain.cells(codes[None], table.attributes)[0]]
             off: dict[int, Any] = defaultdict(float)
             for sent, probability in law.items():
-                for number, block in enumerate([*one.tables[sent]][place].blocks):
+                for number, block in enumerate([*respondent.tables[sent]][index].blocks):
                     mean = block.noise.mean(block.question.answer_frequencies(cell))
                     off[number] = off[number] + float(probability) * (block.tally.counts - block.n * mean)
             most = max(float(np.abs(own).max()) for own in off.values())
-            require(most <= _EXACT, f"{one.protocol!r}: what {table.attributes} counts is off by {most:.3g} on average")
+            require(most <= _EXACT, f"{protocol!r}: what {table.attributes} counts is off by {most:.3g} on average")
 
 
 def all_ways_to_collect_have_one_law(make: Make) -> None:
@@ -341,7 +343,7 @@ def _require_law(law: CollectionLaw, way: Callable[[], TableSet], times: int, wh
 def _kinds(law: CollectionLaw, least: float) -> tuple[dict[Any, int], dict[int, float]]:
     """Merge rare outcomes until they can be compared; return the kind of every outcome, and the law of kinds."""
     kinds, exact = {}, {0: 0.0}
-    for outcome in sorted(law, key=lambda one: (law[one], one)):
+    for outcome in sorted(law, key=lambda outcome: (law[outcome], outcome)):
         if exact[len(exact) - 1] >= least:
             exact[len(exact)] = 0.0
         kinds[outcome] = len(exact) - 1
@@ -351,11 +353,13 @@ def _kinds(law: CollectionLaw, least: float) -> tuple[dict[Any, int], dict[int, 
 
 def rows_make_the_tables_that_are_collected(make: Make) -> None:
     """Counted rows of one respondent have the law of what is collected from her, whatever her record."""
-    one = one_respondent(make)
-    for codes, sent in zip(one.records, one.seen_through(lambda rows: tallies(one.tables[rows])), strict=True):
-        frame = one.protocol.domain.decode(codes[None])
-        law = law_of_run(partial(_collected, one.protocol, frame))
-        require(sent == law, f"{one.protocol!r}: what a respondent sends is not what is collected from her")
+    respondent = one_respondent(make)
+    protocol = respondent.protocol
+    laws = respondent.seen_through(lambda rows: tallies(respondent.tables[rows]))
+    for codes, sent in zip(respondent.records, laws, strict=True):
+        frame = protocol.domain.decode(codes[None])
+        law = law_of_run(partial(_collected, protocol, frame))
+        require(sent == law, f"{protocol!r}: what a respondent sends is not what is collected from her")
 
 
 def _collected(protocol: LocalProtocol, frame: pd.DataFrame) -> Any:
@@ -551,20 +555,21 @@ def other_populations_are_refused(make: Make) -> None:
 
 def substitutes_are_uniform(make: Make) -> None:
     """What takes the place of an answer outside the questionnaire, if anything does, is uniform over its categories."""
-    one = one_respondent(make)
-    if not one.protocol.privacy().substitutes:
+    respondent = one_respondent(make)
+    protocol = respondent.protocol
+    if not protocol.privacy().substitutes:
         return
-    name, *_ = one.protocol.domain.names
-    alike = [law for codes, law in zip(one.records, one.laws, strict=True) if not codes[1:].any()]
+    name, *_ = protocol.domain.names
+    alike = [law for codes, law in zip(respondent.records, respondent.laws, strict=True) if not codes[1:].any()]
     mixed: dict[Any, Fraction] = defaultdict(Fraction)
     for sent, probability in chain.from_iterable(law.items() for law in alike):
         mixed[sent] += probability / len(alike)
     for answer in ("?", None):
-        frame = one.protocol.domain.decode(one.records[:1]).assign(**{name: answer})
-        law = law_of_run(partial(_sent, one.protocol, frame))
-        require(law == mixed, f"{one.protocol!r}: what is sent for {answer!r} has another law")
-        collected, rng = law_of_run(partial(_collected, one.protocol, frame)), np.random.default_rng(17)
-        what, simulate = f"{one.protocol!r}: a simulation of {answer!r}", one.protocol.simulate
+        frame = protocol.domain.decode(respondent.records[:1]).assign(**{name: answer})
+        law = law_of_run(partial(_sent, protocol, frame))
+        require(law == mixed, f"{protocol!r}: what is sent for {answer!r} has another law")
+        collected, rng = law_of_run(partial(_collected, protocol, frame)), np.random.default_rng(17)
+        what, simulate = f"{protocol!r}: a simulation of {answer!r}", protocol.simulate
         _require_law(collected, partial(simulate, frame, rng), _COLLECTED["simulate a frame"], what)
 
 
@@ -631,5 +636,5 @@ def _reports(tables: TableSet) -> list[Any]:
     return counted
 
 
-def _same(one: TableSet, other: TableSet) -> bool:
-    return one.to_json() == other.to_json()
+def _same(first: TableSet, second: TableSet) -> bool:
+    return first.to_json() == second.to_json()

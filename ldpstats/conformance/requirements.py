@@ -148,10 +148,10 @@ def require(holds: bool, message: str) -> None:
         raise ConformanceError(message)
 
 
-def close(found: FloatArray, claimed: FloatArray, what: str, mechanism: Mechanism) -> None:
+def close(actual: FloatArray, claimed: FloatArray, what: str, mechanism: Mechanism) -> None:
     """Compare up to rounding, relative to the size that debiasing gives a single report."""
     scale = max(1.0, float(np.abs(claimed).max()), _debiased_size(mechanism) ** 2)
-    difference = float(np.abs(found - claimed).max())
+    difference = float(np.abs(actual - claimed).max())
     require(difference <= _EXACT * scale, f"{what} is off by {difference:.3g}")
 
 
@@ -200,14 +200,14 @@ def states_its_level(mechanism: Mechanism, lifetime: Fraction | None) -> None:
 @lru_cache(maxsize=64)
 def exact_tallies(mechanism: Mechanism) -> list[list[tuple[FloatArray, float]]]:
     """Return, for each value, the distinct tallies of single reports with their probabilities."""
-    found: list[list[tuple[FloatArray, float]]] = []
+    tallies: list[list[tuple[FloatArray, float]]] = []
     for law in exact_channel(mechanism):
         reports = np.concatenate([decoded(mechanism, report) for report in law])
         together: dict[bytes, Fraction] = defaultdict(Fraction)
         for counts, probability in zip(mechanism.contributions(reports).astype(float), law.values(), strict=True):
             together[counts.tobytes()] += probability
-        found.append([(np.frombuffer(counts), float(probability)) for counts, probability in together.items()])
-    return found
+        tallies.append([(np.frombuffer(counts), float(probability)) for counts, probability in together.items()])
+    return tallies
 
 
 def made(make: Factory, k: int, epsilon: float) -> Mechanism:
@@ -234,7 +234,7 @@ def enumerated(make: Factory, *cases: tuple[int, float]) -> Iterator[tuple[Mecha
 def moments(tallies: list[list[tuple[FloatArray, float]]], frequencies: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return mean and second moments of the tally of a respondent drawn by these frequencies."""
     weights = np.array([w * p for w, value in zip(frequencies, tallies, strict=True) for _, p in value])
-    counts = np.stack([one for value in tallies for one, _ in value])
+    counts = np.stack([tally for value in tallies for tally, _ in value])
     return weights @ counts, (counts * weights[:, None]).T @ counts
 
 

@@ -112,9 +112,9 @@ def large_likelihoods_are_proper(make: Factory) -> None:
         widest = float(np.ptp(said, axis=1).max())
         require(widest <= claimed + 1e-9, f"{mechanism}: likelihoods differ by {widest}, claimed {claimed}")
         ratios = np.exp(said - said[:, [value]])
-        spread = ratios.std(axis=0) / np.sqrt(n)
+        standard_errors = ratios.std(axis=0) / np.sqrt(n)
         # 6.5 standard errors: a probability below 1e-6 for all values together; one report more or less
-        far = np.abs(ratios.mean(axis=0) - 1) > 6.5 * spread + np.exp(claimed) / n
+        far = np.abs(ratios.mean(axis=0) - 1) > 6.5 * standard_errors + np.exp(claimed) / n
         require(not far.any(), f"{mechanism}: likelihoods of reports about {value} are not those of what it sends")
 
 
@@ -148,8 +148,8 @@ def simulation_at_scale_varies_as_claimed(make: Factory) -> None:
         true_counts = np.zeros(mechanism.k, dtype=np.int64)
         true_counts[[0, last]] = 7_000, 3_000
         frequencies = true_counts / n
-        one, other = (noise.report_covariance(np.eye(mechanism.k)[value]) for value in (0, last))
-        within = 0.7 * one + 0.3 * other
+        of_first, of_last = (noise.report_covariance(np.eye(mechanism.k)[value]) for value in (0, last))
+        within = 0.7 * of_first + 0.3 * of_last
         known = mechanism.simulate(true_counts, size=size, rng=91).counts
         _has_moments(known, n * noise.mean(frequencies), n * within, f"{mechanism}: simulate")
         drawn = noise.draw(frequencies, n, size, np.random.default_rng(92))
@@ -165,9 +165,9 @@ def _has_moments(counts: NDArray[Any], mean: FloatArray, covariance: FloatArray,
     far = np.abs(deviations.mean(axis=0)) > 6.5 * np.sqrt(variances / size) + 1e-9 * (1 + mean.max())
     require(not far.any(), f"{what}: tallies of many respondents have another mean than reports that are counted")
     squares = deviations**2
-    spread = np.sqrt(np.maximum((squares**2).mean(axis=0), 3 * variances**2) / size)
+    standard_errors = np.sqrt(np.maximum((squares**2).mean(axis=0), 3 * variances**2) / size)
     rounding = 1e-12 * np.abs(covariance).sum()  # a sum that never varies does so by rounding
-    far = np.abs(squares.mean(axis=0) - variances) > 6.5 * spread + rounding
+    far = np.abs(squares.mean(axis=0) - variances) > 6.5 * standard_errors + rounding
     require(not far.any(), f"{what}: tallies of many respondents vary otherwise than reports that are counted")
 
 
@@ -190,13 +190,13 @@ def large_alphabets_follow_the_noise_model(make: Factory) -> None:
         frequencies, n = true_counts / values.size, values.size
         mean = mechanism.noise.mean(frequencies)
         deviation = np.abs(counts - n * mean)
-        spread = (
+        variances = (
             mean * (1 - mean)
             if mechanism.noise.largest == 1
             else np.diagonal(mechanism.noise.report_covariance(frequencies))
         )
         # 6.5 standard deviations of random respondents, who vary more: a probability below 1e-6 for all outputs
-        bound = 6.5 * np.sqrt(n * spread)
+        bound = 6.5 * np.sqrt(n * variances)
         require(bool(np.all(deviation <= bound + 1)), f"{mechanism}: counts far from the noise model")
 
 

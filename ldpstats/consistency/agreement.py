@@ -31,22 +31,22 @@ def shared_quantities(marginals: Sequence[Marginal]) -> list[Contribution]:
     They are the total, which has the index 0, and the marginals that stand in several tables.
     Of a marginal only cells without any first category count: the others follow from these and from smaller marginals.
     """
-    tables = Counter(frozenset(subset) for one in marginals for subset in _subsets(one.attributes))
+    tables = Counter(frozenset(subset) for marginal in marginals for subset in _subsets(marginal.attributes))
     first: dict[Attributes, int] = {}
-    size, found = 0, []
-    for one in marginals:
+    size, contributions = 0, []
+    for marginal in marginals:
         sums, places = [], []
-        for subset in _subsets(one.attributes):
+        for subset in _subsets(marginal.attributes):
             if subset and tables[frozenset(subset)] == 1:
                 continue
-            shape = tuple(one.shape[one.attributes.index(name)] for name in subset)
+            shape = tuple(marginal.shape[marginal.attributes.index(name)] for name in subset)
             inner = np.flatnonzero(np.indices(shape).all(axis=0))
             if subset not in first:
                 first[subset], size = size, size + inner.size
-            sums.append(inner[:, None] == one.onto(subset))
+            sums.append(inner[:, None] == marginal.onto(subset))
             places.append(first[subset] + np.arange(inner.size))
-        found.append(Contribution(np.concatenate(places), np.concatenate(sums).astype(float)))
-    return found
+        contributions.append(Contribution(np.concatenate(places), np.concatenate(sums).astype(float)))
+    return contributions
 
 
 class AgreeingFit:
@@ -60,9 +60,9 @@ class AgreeingFit:
 
     def __init__(self, marginals: Sequence[Marginal], shared: Sequence[Contribution]) -> None:
         self._marginals, self._shared = marginals, shared
-        spreads = [own.matrix / one.precision for one, own in zip(marginals, shared, strict=True)]
-        self._information = [np.linalg.inv(spread @ own.matrix.T) for spread, own in zip(spreads, shared, strict=True)]
-        self._gains = [spread.T @ information for spread, information in zip(spreads, self._information, strict=True)]
+        with_cells = [own.matrix / marginal.precision for marginal, own in zip(marginals, shared, strict=True)]
+        self._information = [np.linalg.inv(cross @ own.matrix.T) for cross, own in zip(with_cells, shared, strict=True)]
+        self._gains = [cross.T @ information for cross, information in zip(with_cells, self._information, strict=True)]
         size = 1 + max(int(own.places.max()) for own in shared)
         total = np.zeros((size, size))
         for own, information in zip(shared, self._information, strict=True):
@@ -80,7 +80,7 @@ class AgreeingFit:
         pooled = self._inverse @ (weighted - self._with_total)
         pooled[0] = 1.0
         moves = [pooled[own.places] - quantities for own, quantities in zip(self._shared, sums, strict=True)]
-        return [one + gain @ move for one, gain, move in zip(estimates, self._gains, moves, strict=True)]
+        return [estimate + gain @ move for estimate, gain, move in zip(estimates, self._gains, moves, strict=True)]
 
     def covariances(self) -> list[FloatArray]:
         """Covariance of each fitted table: its own errors enter directly, those of all through what is pooled."""
@@ -91,16 +91,16 @@ class AgreeingFit:
         ]
         cross = self.stacked.with_sum(parts, size)
         pooled = self._inverse @ sum_at(parts, cross, size) @ self._inverse
-        found = []
-        for place, (own, gain, with_sum) in enumerate(zip(self._shared, self._gains, cross, strict=True)):
+        covariances = []
+        for index, (own, gain, with_sum) in enumerate(zip(self._shared, self._gains, cross, strict=True)):
             block, direct = np.ix_(own.places, own.places), np.eye(len(gain)) - gain @ own.matrix
             across = direct @ with_sum @ self._inverse[:, own.places] @ gain.T
-            alone = direct @ self.stacked.covariance(place) @ direct.T
+            alone = direct @ self.stacked.covariance(index) @ direct.T
             covariance = alone + across + across.T + gain @ pooled[block] @ gain.T
-            found.append((covariance + covariance.T) / 2)
+            covariances.append((covariance + covariance.T) / 2)
         for cluster in self.stacked.clusters:
-            self._add_slack(cluster, parts, found)
-        return found
+            self._add_slack(cluster, parts, covariances)
+        return covariances
 
     @cached_property
     def stacked(self) -> Stacked:
@@ -113,24 +113,24 @@ class AgreeingFit:
         A table's own error, and what it takes from the others in its cluster, may go together.
         """
         size = len(self._inverse)
-        influence = {one: self._inverse[:, parts[one].places] @ parts[one].matrix for one, _ in cluster}
-        spreads = {one: influence[one] @ spread @ influence[one].T for one, spread in cluster}
-        weights = dict(zip(spreads, shares([float(np.trace(one)) for one in spreads.values()]), strict=True))
-        most = {one: spread / weights[one] if weights[one] > 0 else spread for one, spread in spreads.items()}
-        all_most, all_alone = (sum(those.values(), np.zeros((size, size))) for those in (most, spreads))
+        influence = {index: self._inverse[:, parts[index].places] @ parts[index].matrix for index, _ in cluster}
+        contributed = {index: influence[index] @ covariance @ influence[index].T for index, covariance in cluster}
+        weights = dict(zip(contributed, shares([float(np.trace(part)) for part in contributed.values()]), strict=True))
+        most = {index: part / weights[index] if weights[index] > 0 else part for index, part in contributed.items()}
+        all_most, all_alone = (sum(those.values(), np.zeros((size, size))) for those in (most, contributed))
         members = dict(cluster)
-        for place, (own, gain) in enumerate(zip(self._shared, self._gains, strict=True)):
+        for index, (own, gain) in enumerate(zip(self._shared, self._gains, strict=True)):
             block = np.ix_(own.places, own.places)
-            if place not in members:
-                covariances[place] += gain @ (all_most - all_alone)[block] @ gain.T
+            if index not in members:
+                covariances[index] += gain @ (all_most - all_alone)[block] @ gain.T
                 continue
-            direct = np.eye(len(gain)) - gain @ own.matrix + gain @ influence[place][own.places]
-            own_error = direct @ members[place] @ direct.T
-            others = gain @ (all_most - most[place])[block] @ gain.T
+            direct = np.eye(len(gain)) - gain @ own.matrix + gain @ influence[index][own.places]
+            own_error = direct @ members[index] @ direct.T
+            others = gain @ (all_most - most[index])[block] @ gain.T
             weight = shares([float(np.trace(own_error)), float(np.trace(others))])
-            alone = own_error + gain @ (all_alone - spreads[place])[block] @ gain.T
-            both = [one / share for one, share in zip((own_error, others), weight, strict=True) if share > 0]
-            covariances[place] += sum(both, np.zeros_like(own_error)) - alone
+            alone = own_error + gain @ (all_alone - contributed[index])[block] @ gain.T
+            both = [part / share for part, share in zip((own_error, others), weight, strict=True) if share > 0]
+            covariances[index] += sum(both, np.zeros_like(own_error)) - alone
 
 
 def _subsets(attributes: Attributes) -> Iterator[Attributes]:
@@ -157,8 +157,8 @@ def nearest_agreeing(marginals: Sequence[Marginal], shared: Sequence[Contributio
     """
     from scipy.sparse import block_diag, csr_array, vstack
 
-    estimates = np.concatenate([one.estimate for one in marginals])
-    spread = 1 / np.sqrt(np.concatenate([one.precision for one in marginals]))
+    estimates = np.concatenate([marginal.estimate for marginal in marginals])
+    standard_errors = 1 / np.sqrt(np.concatenate([marginal.precision for marginal in marginals]))
     sums = csr_array(block_diag([csr_array(own.matrix) for own in shared]))
     places = np.concatenate([own.places for own in shared])
     _, first = np.unique(places, return_index=True)
@@ -167,18 +167,18 @@ def nearest_agreeing(marginals: Sequence[Marginal], shared: Sequence[Contributio
     # A and a of A x = a: totals are one, common quantities are those of the first table that has them
     equations, values = csr_array(vstack([totals, differences])), np.repeat([1.0, 0.0], [len(shared), again.size])
     # cells and equations in standard errors, so that the solver's tolerances are, too
-    unit = np.median(spread)
+    unit = np.median(standard_errors)
     open_values = (values - equations @ estimates) / unit
-    moves = _least_moves(equations.multiply(spread / unit), open_values, -estimates / spread, gamma)
-    ends = np.cumsum([one.estimate.size for one in marginals])[:-1]
-    solution = np.split(estimates + spread * moves, ends)
+    moves = _least_moves(equations.multiply(standard_errors / unit), open_values, -estimates / standard_errors, gamma)
+    ends = np.cumsum([marginal.estimate.size for marginal in marginals])[:-1]
+    solution = np.split(estimates + standard_errors * moves, ends)
     # made to agree to the last digits by the linear fit; then mixed with as little of uniform tables, which agree and
     # are positive, as it takes for no cell to be negative
     agreeing = AgreeingFit(marginals, shared).tables(solution)
-    least = np.array([min(one.min(), 0.0) for one in agreeing])
-    share = float((least / (least - np.array([1 / one.size for one in agreeing]))).max())
-    proper = [np.maximum((1 - share) * one + share / one.size, 0) for one in agreeing]
-    moved = max(float(np.abs(one - other).max()) for one, other in zip(proper, solution, strict=True))
+    least = np.array([min(table.min(), 0.0) for table in agreeing])
+    share = float((least / (least - np.array([1 / table.size for table in agreeing]))).max())
+    proper = [np.maximum((1 - share) * table + share / table.size, 0) for table in agreeing]
+    moved = max(float(np.abs(table - other).max()) for table, other in zip(proper, solution, strict=True))
     # written so that a NaN fails
     if not moved <= _REPAIRED:
         raise _unsolved(f"its solution is {moved:.1g} away from proper tables that agree")
@@ -228,11 +228,11 @@ def agreement_of(marginals: Sequence[Marginal], shared: Sequence[Contribution]) 
         # which quantity is compared between which two tables: the first that holds it, and every other one; which is
         # the first does not depend on the order of the tables: it matters where the covariance is a bound
         holders: dict[int, list[int]] = {}
-        for table in sorted(range(len(told)), key=lambda place: sorted(told[place][0].attributes)):
+        for table in sorted(range(len(told)), key=lambda table: sorted(told[table][0].attributes)):
             own = told[table][1]
-            for place in own.places[own.places > 0].tolist():
-                holders.setdefault(place, []).append(table)
-        differences = [(place, first, other) for place, (first, *others) in sorted(holders.items()) for other in others]
+            for index in own.places[own.places > 0].tolist():
+                holders.setdefault(index, []).append(table)
+        differences = [(index, first, other) for index, (first, *others) in sorted(holders.items()) for other in others]
         if len(differences) > MOST_DIFFERENCES:
             return None
         statistic, df = _of_dependent(told, differences, joint)
@@ -247,12 +247,12 @@ def independent(joint: Stacked) -> bool:
 def _of_independent(told: Sequence[tuple[Marginal, Contribution]]) -> tuple[float, int]:
     size = 1 + max(int(own.places.max()) for _, own in told)
     total, weighted, known = np.zeros((size, size)), np.zeros(size), []
-    for one, own in told:
-        # the first place is the total, which nobody can disagree about
+    for marginal, own in told:
+        # the first is the total, which nobody can disagree about
         places, sums = own.places[own.places > 0], own.matrix[own.places > 0]
-        spread = sums @ one.covariance @ sums.T
-        information, rank = _inverse(spread, float(np.trace(spread)))
-        values = sums @ one.estimate
+        covariance = sums @ marginal.covariance @ sums.T
+        information, rank = _inverse(covariance, float(np.trace(covariance)))
+        values = sums @ marginal.estimate
         total[np.ix_(places, places)] += information
         weighted[places] += information @ values
         known.append((places, values, information, rank))
@@ -268,17 +268,18 @@ def _of_dependent(
 ) -> tuple[float, int]:
     size, parts = len(differences), list[Contribution]()
     error = np.zeros(size)
-    for table, (one, own) in enumerate(told):
-        matrix = np.zeros((size, one.estimate.size))
+    for table, (marginal, own) in enumerate(told):
+        matrix = np.zeros((size, marginal.estimate.size))
         sums = dict(zip(own.places.tolist(), own.matrix, strict=True))
-        for row, (place, first, second) in enumerate(differences):
+        for row, (index, first, second) in enumerate(differences):
             if table in (first, second):
-                matrix[row] = sums[place] if table == second else -sums[place]
+                matrix[row] = sums[index] if table == second else -sums[index]
         rows = np.flatnonzero(matrix.any(axis=1))
-        error += matrix @ one.estimate
+        error += matrix @ marginal.estimate
         parts.append(Contribution(rows, matrix[rows]))
     # where the same reports tell what tables share, no difference varies but by rounding
-    inverse, rank = _inverse(joint.covariance_of(parts, size), max(float(np.trace(one.covariance)) for one, _ in told))
+    scale = max(float(np.trace(marginal.covariance)) for marginal, _ in told)
+    inverse, rank = _inverse(joint.covariance_of(parts, size), scale)
     return float(error @ inverse @ error), rank
 
 

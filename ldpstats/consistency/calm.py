@@ -51,11 +51,11 @@ def covering_groups(domain: Domain, size: int, cover: Cover = "pairs") -> tuple[
             f"{cover} of {len(names)} attributes in groups of {size}",
             f"groups of {_HELD[cover]} to {len(names)} attributes",
         )
-    found = [tuple(names[place] for place in group) for group in _greedy_cover(len(names), size, _HELD[cover])]
+    groups = [tuple(names[index] for index in group) for group in _greedy_cover(len(names), size, _HELD[cover])]
     if cover == "pairs":
         arranged = [tuple(map(str, group)) for view in views(names, size, cover="pairs") for group in view]
-        found = min(found, arranged, key=len)
-    return tuple(found)
+        groups = min(groups, arranged, key=len)
+    return tuple(groups)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,10 +132,11 @@ def calm_views(
     if not 0 < most < math.inf:
         raise LdpstatsError(f"threshold = {threshold!r}", "a finite number above 0", "The default is 1e-4.")
     considered = tuple(asked.designed(made, groups) for made, groups in asked.candidates())
-    within = [one for one in considered if one.error <= most]
-    best = min(
-        within or considered, key=lambda one: (one.left_open, one.error) if within else (one.error, one.left_open)
-    )
+    within = [design for design in considered if design.error <= most]
+    if within:
+        best = min(within, key=lambda design: (design.left_open, design.error))
+    else:
+        best = min(considered, key=lambda design: (design.error, design.left_open))
     return replace(best, considered=considered)
 
 
@@ -168,10 +169,10 @@ class DesignProblem:
         covers = (("pairs covered", self._covers("pairs", most)), ("triples covered", self._covers("triples", most)))
         every = [groups_of(self.domain, k=self.k)] if math.comb(d, self.k) <= most else []
         for made, sets in (*covers, ("all groups", every)):
-            for found in sets:
-                if len(found) <= most and frozenset(found) not in met:
-                    met.add(frozenset(found))
-                    yield made, found
+            for groups in sets:
+                if len(groups) <= most and frozenset(groups) not in met:
+                    met.add(frozenset(groups))
+                    yield made, groups
         if not met:
             raise LdpstatsError(f"n = {self.n} for views of {d} attributes", "more respondents than views")
 
@@ -180,10 +181,10 @@ class DesignProblem:
         for size in range(held, len(self.domain) + 1 if held <= self.k else 0):
             if math.comb(len(self.domain), held) > most * math.comb(size, held):
                 continue
-            found = covering_groups(self.domain, size, cover)
-            if size > held and max(map(self.domain.size, found)) > _LARGEST_VIEW:
+            groups = covering_groups(self.domain, size, cover)
+            if size > held and max(map(self.domain.size, groups)) > _LARGEST_VIEW:
                 return
-            yield found
+            yield groups
 
     def designed(self, made: str, groups: tuple[Group, ...]) -> CalmDesign:
         """Work out the errors that are to be expected of these views, pooled by their precision as least squares does.
@@ -193,26 +194,26 @@ class DesignProblem:
         """
         domain, orders = self.domain, range(self.k + 1)
         precision = [np.zeros(math.comb(len(domain), order)) for order in orders]
-        sampled = [np.zeros_like(one) for one in precision]
+        sampled = [np.zeros_like(of_order) for of_order in precision]
         for group in groups:
             total = _total_variance(self.mechanism, domain.size(group), self.epsilon)
             weight = self.n / len(groups) / total
             members = np.sort([domain.names.index(name) for name in group])
             for order in orders[1 : len(group) + 1]:
-                place = _rank(_subsets(members, order))
-                precision[order][place] += weight
-                sampled[order][place] += weight / total
+                ranks = _rank(_subsets(members, order))
+                precision[order][ranks] += weight
+                sampled[order][ranks] += weight / total
         # zero where no view holds the set
-        variances = [np.divide(1, one, out=np.zeros_like(one), where=one > 0) for one in precision]
+        variances = [np.divide(1, of_order, out=np.zeros_like(of_order), where=of_order > 0) for of_order in precision]
         sizes, targets = np.array(domain.shape), _subsets(np.arange(len(domain)), self.k)
         cells = sizes[targets].prod(axis=1)
         error, sampling, unknown = np.zeros((3, len(targets)))
         for order in orders[1:]:
             for part in _subsets(np.arange(self.k), order):
-                freedom, place = (sizes[targets[:, part]] - 1).prod(axis=1), _rank(targets[:, part])
-                variance = variances[order][place]
+                freedom, ranks = (sizes[targets[:, part]] - 1).prod(axis=1), _rank(targets[:, part])
+                variance = variances[order][ranks]
                 error += freedom / cells * variance
-                sampling += freedom / cells * (sampled[order][place] * variance**2)
+                sampling += freedom / cells * (sampled[order][ranks] * variance**2)
                 unknown += freedom * (variance == 0)
         noise_error, sampling_error = float((error - sampling).mean()), float(sampling.mean())
         left_open, held = float((unknown / (cells - 1)).mean()), precision[self.k][_rank(targets)] > 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, starmap
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -79,10 +79,11 @@ def consistency_report(tables: TableSet, before: TableSet | None = None) -> Cons
     after = [table for table in checked_table_set(tables) if table.n]
     marginals = marginals_of(_before(after, before))
     agreement, joint = agreement_of(marginals, shared_quantities(marginals)), stacked(marginals)
-    told, names = list(_told(marginals, after, tables.domain)), [" × ".join(one.attributes) for one in marginals]
+    told = list(_told(marginals, after, tables.domain))
+    names = [" × ".join(marginal.attributes) for marginal in marginals]
     *apart, furthest = _apart(told, names, alone=independent(joint))
     return ConsistencyReport(
-        pd.DataFrame([_row(*one) for one in zip(names, marginals, after, *apart, strict=True)], columns=_OF_TABLES),
+        pd.DataFrame(list(starmap(_row, zip(names, marginals, after, *apart, strict=True))), columns=_OF_TABLES),
         pd.DataFrame(_margins(names, told), columns=_OF_MARGINS),
         furthest=furthest,
         statistic=agreement and agreement.statistic,
@@ -128,8 +129,8 @@ class ConsistencyReport(Result):
     >>> from ldpstats import Domain, SampledGroups, consistency_report, make_consistent
     >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"], "age": ["young", "old"]})
     >>> tables = SampledGroups(domain, epsilon=1.0).simulate([1000] * 8, rng=1)
-    >>> found = consistency_report(make_consistent(tables))
-    >>> found.df, round(found.pvalue, 2)
+    >>> report = consistency_report(make_consistent(tables))
+    >>> report.df, round(report.pvalue, 2)
     (3, 0.37)
     """
 
@@ -235,15 +236,15 @@ class ConsistencyReport(Result):
         Of more than 30 categories those are drawn about which tables were the furthest apart.
         """
         lines = self.margins.groupby(["attribute", "category"], sort=False)
-        spread = lines["before"].agg(np.ptp) / lines["std_err"].mean().clip(lower=np.finfo(float).tiny)
-        drawn = sorted(np.argsort(-spread.to_numpy(), kind="stable")[:_DRAWN].tolist())
-        names = [spread.index[place] for place in drawn]
+        gaps = lines["before"].agg(np.ptp) / lines["std_err"].mean().clip(lower=np.finfo(float).tiny)
+        drawn = sorted(np.argsort(-gaps.to_numpy(), kind="stable")[:_DRAWN].tolist())
+        names = [gaps.index[row] for row in drawn]
         groups = [lines.get_group(name) for name in names]
-        some = f"the {_DRAWN} of {len(spread)} categories about which tables were the furthest apart"
+        some = f"the {_DRAWN} of {len(gaps)} categories about which tables were the furthest apart"
         nothing = (np.nan,) * len(names)
         return Intervals(
             f"Consistency of {len(self.tables)} tables{simulation(self.simulated, self.n)}",
-            (*([some] if len(spread) > _DRAWN else []), *self.warning),
+            (*([some] if len(gaps) > _DRAWN else []), *self.warning),
             tuple(f"{attribute}: {category}" for attribute, category in names),
             tuple(float(group["after"].mean()) for group in groups),
             nothing,
@@ -259,7 +260,7 @@ class _Told(NamedTuple):
     """Estimates of the marginal of some attributes, a row per table that holds it."""
 
     attributes: Attributes
-    places: list[int]  # indices of the tables
+    tables: list[int]  # their indices
     before: FloatArray
     std_err: FloatArray
     after: FloatArray
@@ -269,22 +270,21 @@ class _Told(NamedTuple):
 def _told(marginals: Sequence[Marginal], after: Sequence[Table], domain: Domain) -> Iterator[_Told]:
     """Yield what tables tell of every attribute, and of every marginal that several tables share."""
     holders: dict[Attributes, list[int]] = {(name,): [] for name in domain.names}
-    in_order = [[name for name in domain.names if name in one.attributes] for one in marginals]
+    in_order = [[name for name in domain.names if name in marginal.attributes] for marginal in marginals]
     # whatever the order of the set
-    for place in sorted(range(len(marginals)), key=lambda one: list(map(domain.names.index, in_order[one]))):
-        ordered = in_order[place]
+    for index in sorted(range(len(marginals)), key=lambda index: list(map(domain.names.index, in_order[index]))):
+        ordered = in_order[index]
         for size in range(1, len(ordered) + 1):
             for names in combinations(ordered, size):
-                holders.setdefault(names, []).append(place)
-    for names, places in holders.items():
-        if len(places) > 1 or (places and len(names) == 1):
-            own = [marginals[place].added_up(names) for place in places]
-            shown = [replace(marginals[place], estimate=after[place].cells.estimate).summed(names) for place in places]
-            spread = [np.sqrt(np.maximum(np.diagonal(one.covariance), 0)) for one in own]
+                holders.setdefault(names, []).append(index)
+    for names, indices in holders.items():
+        if len(indices) > 1 or (indices and len(names) == 1):
+            own = [marginals[index].added_up(names) for index in indices]
+            shown = [replace(marginals[index], estimate=after[index].cells.estimate).summed(names) for index in indices]
+            errors = [np.sqrt(np.maximum(np.diagonal(marginal.covariance), 0)) for marginal in own]
             categories = [", ".join(map(str, labels)) for labels in domain.project(names).index()]
-            yield _Told(
-                names, places, np.stack([one.estimate for one in own]), np.stack(spread), np.stack(shown), categories
-            )
+            before = np.stack([marginal.estimate for marginal in own])
+            yield _Told(names, indices, before, np.stack(errors), np.stack(shown), categories)
 
 
 def _apart(told: Sequence[_Told], names: Sequence[str], *, alone: bool) -> tuple[FloatArray, FloatArray, str]:
@@ -293,18 +293,18 @@ def _apart(told: Sequence[_Told], names: Sequence[str], *, alone: bool) -> tuple
     How far every table is apart from another one, before and after, and which two are the furthest.
     """
     before, after, furthest, most = np.zeros(len(names)), np.zeros(len(names)), "", -1.0
-    for one in (one for one in told if len(one.places) > 1):
-        errors = one.std_err[:, None], one.std_err
+    for margin in (margin for margin in told if len(margin.tables) > 1):
+        errors = margin.std_err[:, None], margin.std_err
         # the standard error of a difference is at most the sum of both
         both = np.hypot(*errors) if alone else np.add(*errors)
-        differences = np.abs(one.before[:, None] - one.before)
+        differences = np.abs(margin.before[:, None] - margin.before)
         gaps = np.divide(differences, both, out=np.zeros_like(both), where=both > 0).max(axis=2)
-        np.maximum.at(before, one.places, gaps.max(axis=1))
-        np.maximum.at(after, one.places, np.abs(one.after[:, None] - one.after).max(axis=(1, 2)))
+        np.maximum.at(before, margin.tables, gaps.max(axis=1))
+        np.maximum.at(after, margin.tables, np.abs(margin.after[:, None] - margin.after).max(axis=(1, 2)))
         if gaps.max() > most:
             most = float(gaps.max())
-            first, second = (names[one.places[place]] for place in np.unravel_index(gaps.argmax(), gaps.shape))
-            furthest = f"{first} and {second} about {' and '.join(one.attributes)}"
+            first, second = (names[margin.tables[row]] for row in np.unravel_index(gaps.argmax(), gaps.shape))
+            furthest = f"{first} and {second} about {' and '.join(margin.attributes)}"
     return before, after, furthest
 
 
@@ -323,29 +323,29 @@ def _before(after: Sequence[Table], before: TableSet | None) -> list[Table]:
     missing = [table.attributes for table in after if frozenset(table.attributes) not in known]
     if missing or not after:
         raise LdpstatsError(f"no table of {one_line(missing)} among those before", "tables of the same attributes")
-    found = [known[frozenset(table.attributes)].reordered(table.attributes) for table in after]
-    for one, table in zip(found, after, strict=True):
-        if one.domain != table.domain:
+    earlier = [known[frozenset(table.attributes)].reordered(table.attributes) for table in after]
+    for old, table in zip(earlier, after, strict=True):
+        if old.domain != table.domain:
             raise LdpstatsError(f"other categories of {one_line(table.attributes)} before", "the same categories")
-    return list(map(as_reported, found))
+    return list(map(as_reported, earlier))
 
 
-def _row(name: str, one: Marginal, table: Table, apart: float, apart_after: float) -> tuple[Any, ...]:
-    old, new = one.estimate, table.cells.estimate
-    moved, spread = np.abs(new - old), np.sqrt(np.maximum(np.diagonal(one.covariance), 0))
-    steps = np.divide(moved, spread, out=np.zeros_like(spread), where=spread > 0)
+def _row(name: str, marginal: Marginal, table: Table, apart: float, apart_after: float) -> tuple[Any, ...]:
+    old, new = marginal.estimate, table.cells.estimate
+    moved, std_err = np.abs(new - old), np.sqrt(np.maximum(np.diagonal(marginal.covariance), 0))
+    steps = np.divide(moved, std_err, out=np.zeros_like(std_err), where=std_err > 0)
     below, still = old[old < -_ROUNDED], new[new < -_ROUNDED]
     negative = below.size, float(below.sum()), still.size, float(still.sum())
     apart_and_moved = float(apart), float(apart_after), *negative, float(moved.sum() / 2), float(steps.max())
-    return name, one.n, old.size, *apart_and_moved
+    return name, marginal.n, old.size, *apart_and_moved
 
 
 def _margins(names: Sequence[str], told: Sequence[_Told]) -> Iterator[tuple[Any, ...]]:
-    for one in (one for one in told if len(one.attributes) == 1):
-        for cell, category in enumerate(one.categories):
-            for row, place in enumerate(one.places):
-                figures = (float(values[row, cell]) for values in (one.before, one.std_err, one.after))
-                yield (*one.attributes, category, names[place], *figures)
+    for margin in (margin for margin in told if len(margin.attributes) == 1):
+        for cell, category in enumerate(margin.categories):
+            for row, index in enumerate(margin.tables):
+                figures = (float(values[row, cell]) for values in (margin.before, margin.std_err, margin.after))
+                yield (*margin.attributes, category, names[index], *figures)
 
 
 def _rounded(value: float) -> str:

@@ -49,12 +49,12 @@ class LimitsOfTheFit:
         from scipy.stats import t
 
         margin = t.isf(alpha / 2, self.df) * self.cells.std_err
-        found = np.stack([self.cells.estimate - margin, self.cells.estimate + margin], axis=-1)
+        intervals = np.stack([self.cells.estimate - margin, self.cells.estimate + margin], axis=-1)
         own = unbiased(self.blocks) if self.blocks else self.cells
         if own.rare.any():
-            found[own.rare] = own.conf_int(alpha)[own.rare]
+            intervals[own.rare] = own.conf_int(alpha)[own.rare]
         centre = np.where(own.rare, own.estimate, self.cells.estimate)
-        return among_proportions(centre, found)
+        return among_proportions(centre, intervals)
 
     def summed(self, of_cell: IntArray, size: int) -> LimitsOfTheFit:
         """Limits of sums of cells, `of_cell` being the index of each cell's sum."""
@@ -115,7 +115,7 @@ def make_consistent(tables: TableSet, method: Violation = "l2", *, gamma: float 
     >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"], "age": ["young", "old"]})
     >>> tables = SampledGroups(domain, epsilon=1.0).simulate(np.full((2, 2, 2), 1000), rng=1)
     >>> fitted = make_consistent(tables)
-    >>> [one["sex", other].marginal("sex").estimate.round(3) for one in (tables, fitted) for other in ("car", "age")]
+    >>> [each["sex", other].marginal("sex").estimate.round(3) for each in (tables, fitted) for other in ("car", "age")]
     [array([0.517, 0.483]), array([0.498, 0.502]), array([0.508, 0.492]), array([0.508, 0.492])]
     """
     share = absolute_share(method, gamma)
@@ -129,9 +129,9 @@ def make_consistent(tables: TableSet, method: Violation = "l2", *, gamma: float 
     marginals = marginals_of(tables)
     shared = shared_quantities(marginals)
     fit = AgreeingFit(marginals, shared)
-    linear = fit.tables([one.estimate for one in marginals])
+    linear = fit.tables([marginal.estimate for marginal in marginals])
     words = " ".join([_WORDS.format(method), *([f"There, {fit.stacked.bound}."] if fit.stacked.bound else [])])
-    provenance = Consistent(method, words, tuple(one.attributes for one in marginals))
+    provenance = Consistent(method, words, tuple(marginal.attributes for marginal in marginals))
     # tables that have attributes in common with another are solved together, and the respondents of all count for each
     sharing = [own.places.size > 1 for own in shared]
     together = list(compress(marginals, sharing))
@@ -139,9 +139,9 @@ def make_consistent(tables: TableSet, method: Violation = "l2", *, gamma: float 
     respondents = RespondentSet.either(table.parts for table, shares in zip(tables, sharing, strict=True) if shares)
     made = []
     fitted = zip(tables, marginals, sharing, linear, fit.covariances(), strict=True)
-    for table, one, shares, unbounded, covariance in fitted:
-        shown = next(agreeing) if shares else nearest_proper(one.estimate, one.precision, share)
-        blocks = tuple(block for block in one.table.blocks if block.n) if one.table else ()
+    for table, marginal, shares, unbounded, covariance in fitted:
+        shown = next(agreeing) if shares else nearest_proper(marginal.estimate, marginal.precision, share)
+        blocks = tuple(block for block in marginal.table.blocks if block.n) if marginal.table else ()
         asked = Counter[Question]()
         for block in blocks:
             asked[block.question] += block.n
@@ -159,7 +159,7 @@ def make_consistent(tables: TableSet, method: Violation = "l2", *, gamma: float 
                 figures=figures,
                 method=f"consistent ({method})",
                 provenance=provenance,
-                sources=(one.table or table,),
+                sources=(marginal.table or table,),
                 parts=respondents if shares else table.parts,
             )
         )

@@ -33,8 +33,8 @@ class JunctionTree:
         cliques = _filled_cliques(groups, list(sizes))
         links: nx.Graph[Attributes] = nx.Graph()
         links.add_nodes_from(cliques)
-        for one, other in combinations(cliques, 2):
-            links.add_edge(one, other, weight=len(set(one) & set(other)))
+        for clique, other in combinations(cliques, 2):
+            links.add_edge(clique, other, weight=len(set(clique) & set(other)))
         # cliques of a chordal graph that are joined where they share most are a junction tree (Jensen & Jensen 1994)
         joined = nx.maximum_spanning_tree(links)
         parent_of = {child: parent for parent, child in nx.dfs_edges(joined, cliques[0])}
@@ -52,15 +52,15 @@ class JunctionTree:
         """Shape of the table of some attributes."""
         return tuple(self.sizes[name] for name in attributes)
 
-    def children(self, place: int) -> list[int]:
+    def children(self, index: int) -> list[int]:
         """Indices of a clique's children."""
-        return [child for child, parent in enumerate(self.parents) if parent == place]
+        return [child for child, parent in enumerate(self.parents) if parent == index]
 
     def holder(self, attributes: Iterable[str]) -> int | None:
         """Index of a smallest clique with all the attributes; None if there is none."""
         wanted = set(attributes)
-        found = [place for place, clique in enumerate(self.cliques) if wanted <= set(clique)]
-        return min(found, key=lambda place: math.prod(self.shape(self.cliques[place])), default=None)
+        holders = [index for index, clique in enumerate(self.cliques) if wanted <= set(clique)]
+        return min(holders, key=lambda index: math.prod(self.shape(self.cliques[index])), default=None)
 
     def log_total(self, potentials: Sequence[FloatArray]) -> float:
         """Logarithm of the sum of exp(Σ potentials) over all cells of the joint table (log-partition function)."""
@@ -73,24 +73,24 @@ class JunctionTree:
         probabilities are those given its parent, times the parent's own.
         """
         tables: list[FloatArray] = []
-        for place, logs in enumerate(self._gathered(potentials)):
-            clique, shared = self.cliques[place], self.separators[place]
+        for index, logs in enumerate(self._gathered(potentials)):
+            clique, shared = self.cliques[index], self.separators[index]
             axes = _others(clique, shared)
             given = np.exp(logs - logs.max(axis=axes, keepdims=True))
             given /= given.sum(axis=axes, keepdims=True)
             tables.append(given)
-            if place:
-                parent = Factor(self.cliques[self.parents[place]], tables[self.parents[place]])
-                given *= _spread(parent.summed(shared).table, shared, clique)
+            if index:
+                parent = Factor(self.cliques[self.parents[index]], tables[self.parents[index]])
+                given *= _broadcast(parent.summed(shared).table, shared, clique)
         return Beliefs(self, tuple(tables))
 
     def _gathered(self, potentials: Sequence[FloatArray]) -> list[FloatArray]:
         """Add to the potential of each clique those of its subtree, summed out, from the leaves to the root."""
         gathered = list(potentials)
-        for place in range(len(self.cliques) - 1, 0, -1):
-            parent, shared = self.parents[place], self.separators[place]
-            message = _log_sum(gathered[place], self.cliques[place], shared)
-            gathered[parent] = gathered[parent] + _spread(message, shared, self.cliques[parent])
+        for index in range(len(self.cliques) - 1, 0, -1):
+            parent, shared = self.parents[index], self.separators[index]
+            message = _log_sum(gathered[index], self.cliques[index], shared)
+            gathered[parent] = gathered[parent] + _broadcast(message, shared, self.cliques[parent])
         return gathered
 
 
@@ -108,12 +108,12 @@ class Factor(NamedTuple):
     def times(self, other: Factor, order: Iterable[str]) -> Factor:
         """Multiply two tables where they agree in what they share; axes stand in `order`."""
         names = tuple(name for name in order if name in self.attributes or name in other.attributes)
-        one, two = (_spread(factor.table, factor.attributes, names) for factor in (self, other))
-        return Factor(names, one * two)
+        left, right = (_broadcast(factor.table, factor.attributes, names) for factor in (self, other))
+        return Factor(names, left * right)
 
     def given(self, known: Attributes) -> Factor:
         """Condition on the known attributes: divide by the sums over all others; zero where these are zero."""
-        sums = _spread(self.summed(known).table, known, self.attributes)
+        sums = _broadcast(self.summed(known).table, known, self.attributes)
         return self._replace(table=np.divide(self.table, sums, out=np.zeros_like(self.table), where=sums > 0))
 
 
@@ -133,24 +133,24 @@ class Beliefs:
         if len(set(wanted)) < len(wanted) or not set(wanted) <= set(self.tree.sizes):
             raise LdpstatsError(f"attributes {wanted!r}", f"different names out of {one_line(tuple(self.tree.sizes))}")
         holder = self.tree.holder(wanted)
-        found = self._collected(wanted) if holder is None else self._of(holder).summed(wanted)
-        return found.table.transpose([found.attributes.index(name) for name in wanted])
+        factor = self._collected(wanted) if holder is None else self._of(holder).summed(wanted)
+        return factor.table.transpose([factor.attributes.index(name) for name in wanted])
 
-    def _of(self, place: int) -> Factor:
-        return Factor(self.tree.cliques[place], self.tables[place])
+    def _of(self, index: int) -> Factor:
+        return Factor(self.tree.cliques[index], self.tables[index])
 
     def _collected(self, wanted: Collection[str]) -> Factor:
         """Multiply each clique's probabilities given its parent, from the leaves on, and keep what is wanted."""
         waiting: list[list[Factor]] = [[] for _ in [*self.tree.cliques, "above the root"]]
-        for place in range(len(self.tree.cliques) - 1, -1, -1):
-            own, below, shared = self._of(place), waiting[place], self.tree.separators[place]
+        for index in range(len(self.tree.cliques) - 1, -1, -1):
+            own, below, shared = self._of(index), waiting[index], self.tree.separators[index]
             kept = {*wanted, *shared}
             if not below and kept.intersection(own.attributes) == set(shared):
                 continue  # nothing here is wanted, and given the parent it sums to one
-            product = own.summed(kept.union(*(one.attributes for one in below))).given(shared)
-            for one in below:
-                product = product.times(one, self.tree.sizes)
-            waiting[self.tree.parents[place]].append(product.summed(kept))
+            product = own.summed(kept.union(*(factor.attributes for factor in below))).given(shared)
+            for factor in below:
+                product = product.times(factor, self.tree.sizes)
+            waiting[self.tree.parents[index]].append(product.summed(kept))
         return waiting[-1][0]
 
 
@@ -159,11 +159,11 @@ def _filled_cliques(groups: Iterable[Collection[str]], names: Sequence[str]) -> 
     import networkx as nx
     from networkx.algorithms.approximation import treewidth_min_fill_in
 
-    place = {name: number for number, name in enumerate(names)}
+    index_of = {name: number for number, name in enumerate(names)}
     graph: nx.Graph[int] = nx.Graph()
-    graph.add_nodes_from(place.values())
+    graph.add_nodes_from(index_of.values())
     for group in groups:
-        graph.add_edges_from(combinations([place[name] for name in group], 2))
+        graph.add_edges_from(combinations([index_of[name] for name in group], 2))
     _, decomposition = treewidth_min_fill_in(graph)
     bags = list(decomposition)
     largest = sorted(sorted(bag) for bag in bags if not any(bag < other for other in bags))
@@ -182,6 +182,6 @@ def _log_sum(logs: FloatArray, attributes: Attributes, kept: Collection[str]) ->
     return total
 
 
-def _spread(table: FloatArray, attributes: Attributes, over: Attributes) -> FloatArray:
+def _broadcast(table: FloatArray, attributes: Attributes, over: Attributes) -> FloatArray:
     """Give a table the axes of more attributes, for broadcasting."""
     return table[tuple(slice(None) if name in attributes else np.newaxis for name in over)]

@@ -90,8 +90,8 @@ def _proper(table: Any, objective: Any, constraints: list[Any], solver: str) -> 
         )
 
     value = minimized(table, objective, [table.sum() == 1, *constraints], failed, solver=solver)
-    found: FloatArray = np.maximum(value, 0)
-    return np.asarray(found / found.sum())
+    nonnegative: FloatArray = np.maximum(value, 0)
+    return np.asarray(nonnegative / nonnegative.sum())
 
 
 def deviation(residuals: Any, share: float, unit: float = 1.0) -> Any:
@@ -144,19 +144,19 @@ class StandardizedResiduals:
         """Stack the marginals."""
         from scipy.sparse import csr_array, vstack
 
-        spread = np.sqrt([np.mean(1 / one.precision) for one in marginals])
-        spread = np.maximum(spread, spread.max() / _PRECISER)
-        unit, cells = float(spread.min()), np.arange(target.size())
+        errors = np.sqrt([np.mean(1 / marginal.precision) for marginal in marginals])
+        errors = np.maximum(errors, errors.max() / _PRECISER)
+        unit, cells = float(errors.min()), np.arange(target.size())
         rows = []
-        for one, own in zip(marginals, spread, strict=True):
-            scale = np.full(cells.size, unit / own)
-            rows.append(csr_array((scale, (target.onto(one.attributes), cells))))
-        observed = [unit / own * one.estimate for one, own in zip(marginals, spread, strict=True)]
-        return cls(vstack(rows, format="csr"), np.concatenate(observed), tuple(unit / spread), unit)
+        for marginal, error in zip(marginals, errors, strict=True):
+            scale = np.full(cells.size, unit / error)
+            rows.append(csr_array((scale, (target.onto(marginal.attributes), cells))))
+        observed = [unit / error * marginal.estimate for marginal, error in zip(marginals, errors, strict=True)]
+        return cls(vstack(rows, format="csr"), np.concatenate(observed), tuple(unit / errors), unit)
 
     def scaled(self, estimates: Sequence[FloatArray]) -> FloatArray:
         """Scale other estimates of the same marginals as `observed` is; a row for every set of them."""
-        parts = [scale * one for scale, one in zip(self.scales, estimates, strict=True)]
+        parts = [scale * estimate for scale, estimate in zip(self.scales, estimates, strict=True)]
         return np.concatenate(parts, axis=1)
 
 
@@ -184,8 +184,8 @@ def shortest_refits(marginals: Sequence[Marginal], estimates: Sequence[FloatArra
     observed = data.scaled(estimates) @ rotation
     matrix = np.vstack([triangle, np.full(cells, _TOTAL), math.sqrt(_NORM) * np.eye(cells)])
     ends = np.concatenate([[_TOTAL], np.zeros(cells)])
-    found = np.array(each(lambda one: nnls(matrix, np.concatenate([one, ends]))[0], observed, "fitting again", "set"))
-    shares: FloatArray = found / found.sum(axis=1, keepdims=True)
+    tables = np.array(each(lambda row: nnls(matrix, np.concatenate([row, ends]))[0], observed, "fitting again", "set"))
+    shares: FloatArray = tables / tables.sum(axis=1, keepdims=True)
     return shares
 
 

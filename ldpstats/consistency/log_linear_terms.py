@@ -44,19 +44,19 @@ class LogLinearTerms:
         ends = np.cumsum(np.bincount(kept_by, minlength=len(outside))).tolist()
         kept = [slice(start, end) for start, end in zip([0, *ends[:-1]], ends, strict=True)]
         return cls(
-            tree, different, levels, tuple(CliqueTerms.of(tree, place, own, levels) for place, own in enumerate(kept))
+            tree, different, levels, tuple(CliqueTerms.of(tree, index, own, levels) for index, own in enumerate(kept))
         )
 
-    def places(self, group: Attributes) -> IntArray:
+    def indices(self, group: Attributes) -> IntArray:
         """Index of the term of each cell of a group's table but the first."""
-        known = {levels.tobytes(): place for place, levels in enumerate(self.levels)}
+        known = {levels.tobytes(): index for index, levels in enumerate(self.levels)}
         cells = _grid(group, tuple(self.tree.sizes), self.tree.sizes)[1:]
         return np.array([known[levels.tobytes()] for levels in cells])
 
     def cells_at(self, means: FloatArray, group: Attributes) -> FloatArray:
         """Cells of a group's table, the terms having these means; they may be negative."""
         constant, slopes = cells_from_means(self.tree.shape(group))
-        return constant + slopes @ means[self.places(group)]
+        return constant + slopes @ means[self.indices(group)]
 
     def potentials(self, weights: FloatArray) -> list[FloatArray]:
         """Weighted sum of the terms, as a table per clique."""
@@ -76,26 +76,26 @@ class LogLinearTerms:
         """
         means, covariance = np.empty(len(self.levels)), np.empty((len(self.levels),) * 2)
         known: dict[int, tuple[FloatArray, FloatArray, FloatArray]] = {}
-        for place in range(len(self.of_cliques) - 1, -1, -1):
-            own, below = self.of_cliques[place], [known[child][2] for child in self.tree.children(place)]
-            sums = np.append(_along(beliefs.tables[place], _add_up), 0.0)
+        for index in range(len(self.of_cliques) - 1, -1, -1):
+            own, below = self.of_cliques[index], [known[child][2] for child in self.tree.children(index)]
+            sums = np.append(_along(beliefs.tables[index], _add_up), 0.0)
             shared = _lifted(sums[own.with_shared], below)
             products = _lifted(_lifted(sums[own.products], below).T, below)
-            known[place] = shared[:, 0], products, self._given_shared(shared, place, beliefs)
+            known[index] = shared[:, 0], products, self._given_shared(shared, index, beliefs)
         # the root first: of terms below one child, the child knows better
-        for place, own in enumerate(self.of_cliques):
-            mean, products, _ = known[place]
+        for index, own in enumerate(self.of_cliques):
+            mean, products, _ = known[index]
             part = slice(own.kept.start, own.kept.start + len(mean))
             means[part], covariance[part, part] = mean, products - np.outer(mean, mean)
         return means, covariance
 
-    def _given_shared(self, products: FloatArray, place: int, beliefs: Beliefs) -> FloatArray:
+    def _given_shared(self, products: FloatArray, index: int, beliefs: Beliefs) -> FloatArray:
         """Means given what a clique shares with its parent (separator), as sums of terms of that.
 
         `products` has the mean product of each term (rows) with each term of what is shared.
         """
-        shared = self.tree.separators[place]
-        often = Factor(self.tree.cliques[place], beliefs.tables[place]).summed(shared).table
+        shared = self.tree.separators[index]
+        often = Factor(self.tree.cliques[index], beliefs.tables[index]).summed(shared).table
         joint = _along(products.reshape(len(products), *often.shape), _take_apart, first=1)
         means = np.divide(joint, often, out=np.zeros_like(joint), where=often > _HARDLY_EVER)
         # where the shared cell hardly ever comes, the quotient is one of rounding errors
@@ -116,29 +116,29 @@ class CellTermCovariance:
         names, sizes = list(terms.tree.sizes), terms.tree.sizes
         cells = _grid(wanted, tuple(names), sizes)[:, np.newaxis]
         elsewhere = np.array([name not in wanted for name in names])
-        waiting, found = np.ones(len(terms.levels), dtype=bool), []
+        waiting, together = np.ones(len(terms.levels), dtype=bool), []
         for group in terms.groups:
-            others, places = tuple(name for name in group if name not in wanted), terms.places(group)
-            places = places[waiting[places]]
-            waiting[places] = False
-            asked = terms.levels[places]
+            others, indices = tuple(name for name in group if name not in wanted), terms.indices(group)
+            indices = indices[waiting[indices]]
+            waiting[indices] = False
+            asked = terms.levels[indices]
             possible = (elsewhere | (asked == 0) | (asked == cells)).all(axis=2)
-            columns = np.zeros(len(places), dtype=np.int64)
+            columns = np.zeros(len(indices), dtype=np.int64)
             for name in others:
                 columns = columns * sizes[name] + asked[:, names.index(name)]
-            found.append(TermGroup(others, terms.tree.shape(others), places, columns, possible))
-        return cls(wanted, len(terms.levels), tuple(found))
+            together.append(TermGroup(others, terms.tree.shape(others), indices, columns, possible))
+        return cls(wanted, len(terms.levels), tuple(together))
 
     def covariance(self, beliefs: Beliefs) -> FloatArray:
         """Covariance of each cell (rows) with each term."""
         cells = beliefs.marginal(self.wanted)
         products = np.empty((cells.size, self.many))
         sums: dict[Attributes, FloatArray] = {(): cells.reshape(-1, 1)}
-        for one in self.together:
-            if one.others not in sums:
-                table = beliefs.marginal((*self.wanted, *one.others)).reshape(cells.size, *one.shape)
-                sums[one.others] = _along(table, _add_up, first=1).reshape(cells.size, -1)
-            products[:, one.places] = np.where(one.possible, sums[one.others][:, one.columns], 0)
+        for group in self.together:
+            if group.others not in sums:
+                table = beliefs.marginal((*self.wanted, *group.others)).reshape(cells.size, *group.shape)
+                sums[group.others] = _along(table, _add_up, first=1).reshape(cells.size, -1)
+            products[:, group.indices] = np.where(group.possible, sums[group.others][:, group.columns], 0)
         return products - np.outer(cells, products.sum(axis=0))
 
 
@@ -147,7 +147,7 @@ class TermGroup(NamedTuple):
 
     others: Attributes  # these attributes
     shape: tuple[int, ...]
-    places: IntArray  # indices of the terms
+    indices: IntArray  # of the terms
     columns: IntArray  # the cells of the table of the others that they ask for
     possible: BoolArray  # whether a cell of the table (rows) has what a term asks for
 
@@ -163,13 +163,13 @@ class CliqueTerms:
     with_shared: IntArray  # the same for products with terms shared with the parent, the constant first
 
     @classmethod
-    def of(cls, tree: JunctionTree, place: int, kept: slice, levels: IntArray) -> CliqueTerms:
+    def of(cls, tree: JunctionTree, index: int, kept: slice, levels: IntArray) -> CliqueTerms:
         """Look up the terms of one clique."""
-        clique, names = tree.cliques[place], list(tree.sizes)
+        clique, names = tree.cliques[index], list(tree.sizes)
         shape = tree.shape(clique)
         own = levels[kept][:, [names.index(name) for name in clique]]
-        with_children = [_grid(tree.separators[child], clique, tree.sizes) for child in tree.children(place)]
-        known, upward = np.concatenate([own, *with_children]), _grid(tree.separators[place], clique, tree.sizes)
+        with_children = [_grid(tree.separators[child], clique, tree.sizes) for child in tree.children(index)]
+        known, upward = np.concatenate([own, *with_children]), _grid(tree.separators[index], clique, tree.sizes)
         cells = np.ravel_multi_index(tuple(own.T), shape)
         return cls(kept, cells, _products(known, known, shape), _products(known, upward, shape))
 
@@ -189,23 +189,23 @@ def _grid(attributes: Attributes, over: Attributes, sizes: Mapping[str, int]) ->
     return cells
 
 
-def _products(one: IntArray, other: IntArray, shape: tuple[int, ...]) -> IntArray:
-    """Place of the product of every two terms; one behind the last cell, where they exclude each other."""
-    place = np.zeros((len(one), len(other)), dtype=np.int64)
-    excluded = np.zeros(place.shape, dtype=bool)
-    for size, first, second in zip(shape, one.T[..., np.newaxis], other.T, strict=True):
-        place = place * size + np.maximum(first, second)
+def _products(terms: IntArray, others: IntArray, shape: tuple[int, ...]) -> IntArray:
+    """Cell of the product of every two terms; one behind the last, where they exclude each other."""
+    cells = np.zeros((len(terms), len(others)), dtype=np.int64)
+    excluded = np.zeros(cells.shape, dtype=bool)
+    for size, first, second in zip(shape, terms.T[..., np.newaxis], others.T, strict=True):
+        cells = cells * size + np.maximum(first, second)
         excluded |= (first > 0) & (second > 0) & (first != second)
-    return np.where(excluded, math.prod(shape), place)
+    return np.where(excluded, math.prod(shape), cells)
 
 
 def _lifted(products: FloatArray, below: Sequence[FloatArray]) -> FloatArray:
     """Replace the rows of terms shared with children, which come last, by rows of all the terms below them."""
-    start = len(products) - sum(one.shape[1] for one in below)
+    start = len(products) - sum(means.shape[1] for means in below)
     rows = [products[:start]]
-    for one in below:
-        rows.append(one @ products[start : start + one.shape[1]])
-        start += one.shape[1]
+    for means in below:
+        rows.append(means @ products[start : start + means.shape[1]])
+        start += means.shape[1]
     return np.concatenate(rows)
 
 

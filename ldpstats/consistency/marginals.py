@@ -127,7 +127,7 @@ def as_collected(tables: Iterable[Table]) -> list[Table]:
 
     Reports of all others have entered a consistent table: it would count their reports again.
     """
-    found: list[Table] = []
+    collected: list[Table] = []
     for table in map(checked_table, tables):
         if isinstance(table.provenance, Reconstructed):
             raise LdpstatsError(
@@ -137,17 +137,17 @@ def as_collected(tables: Iterable[Table]) -> list[Table]:
             )
         if isinstance(table.provenance, Consistent):
             as_reported(table)  # refuses classes that these did not have
-            found += table.sources
+            collected += table.sources
         else:
-            found.append(table)
-    return [table for table in dict.fromkeys(found) if table.n > 0]
+            collected.append(table)
+    return [table for table in dict.fromkeys(collected) if table.n > 0]
 
 
 def stacked(marginals: Sequence[Marginal]) -> Stacked:
     """Dependence between the tables behind marginals; a marginal without one counts as independent."""
-    tables = [one.table for one in marginals if one.table is not None]
+    tables = [marginal.table for marginal in marginals if marginal.table is not None]
     if len(tables) < len(marginals):
-        return Stacked.independent([one.covariance for one in marginals])
+        return Stacked.independent([marginal.covariance for marginal in marginals])
     return Stacked.of(tables)
 
 
@@ -170,9 +170,9 @@ def within(marginals: Iterable[Marginal], target: Attributes) -> list[Marginal]:
     covariance.
     """
     given = list(marginals)
-    refuse_untold(target, [one.attributes for one in given])
-    kept = [tuple(name for name in target if name in one.attributes) for one in given]
-    return [one.added_up(names) for one, names in zip(given, kept, strict=True) if names]
+    refuse_untold(target, [marginal.attributes for marginal in given])
+    kept = [tuple(name for name in target if name in marginal.attributes) for marginal in given]
+    return [marginal.added_up(names) for marginal, names in zip(given, kept, strict=True) if names]
 
 
 def overlapping(marginals: Iterable[Marginal], target: Domain) -> list[Marginal]:

@@ -39,12 +39,12 @@ def equations(
     """Normal equations for the means of the terms: matrix, right-hand side, what each marginal adds to that."""
     many, contributions = len(terms.levels), []
     precision, seen = np.zeros((many, many)), np.zeros(many)
-    for one in marginals:
-        places, (constant, slopes) = terms.places(one.attributes), cells_from_means(one.shape)
-        weighted = one.precision[:, np.newaxis] * slopes
-        precision[np.ix_(places, places)] += slopes.T @ weighted
-        seen[places] += weighted.T @ (one.estimate - constant)
-        contributions.append(Contribution(places, weighted.T @ one.sums))
+    for marginal in marginals:
+        indices, (constant, slopes) = terms.indices(marginal.attributes), cells_from_means(marginal.shape)
+        weighted = marginal.precision[:, np.newaxis] * slopes
+        precision[np.ix_(indices, indices)] += slopes.T @ weighted
+        seen[indices] += weighted.T @ (marginal.estimate - constant)
+        contributions.append(Contribution(indices, weighted.T @ marginal.sums))
     return precision, seen, tuple(contributions)
 
 
@@ -101,7 +101,7 @@ class LogLinearPoint(NamedTuple):
     weights: FloatArray
     beliefs: Beliefs
     means: FloatArray
-    spread: FloatArray  # covariance of the terms, the derivative of the means
+    covariance: FloatArray  # of the terms: the derivative of the means
 
     @classmethod
     def at(cls, weights: FloatArray, tau: float, terms: LogLinearTerms) -> LogLinearPoint:
@@ -115,7 +115,7 @@ class LogLinearPoint(NamedTuple):
 
     def curvature(self, known: EstimatedMeans) -> FloatArray:
         """Second derivatives (Hessian) of the dual problem."""
-        return self.spread + self.tau * known.inverse
+        return self.covariance + self.tau * known.inverse
 
 
 def minimum(
@@ -130,17 +130,17 @@ def minimum(
         start = LogLinearPoint.at(np.zeros(len(terms.levels)), 1.0, terms)
         # at a minimum the weights are the precision times what the means lack, over τ: none above one to begin with
         most = float(np.abs(known.precision @ (known.means - start.means)).max(initial=0.0))
-        last, found = _minimum(start._replace(tau=most or 1.0), terms, known)
+        last, converged = _minimum(start._replace(tau=most or 1.0), terms, known)
     else:
-        last, found = _minimum(start._replace(tau=least), terms, known)
+        last, converged = _minimum(start._replace(tau=least), terms, known)
     for _ in range(_DECADES) if least else progress(range(_DECADES), "maximizing the entropy", unit="step"):
-        if not found or (least and last.tau <= least):
+        if not converged or (least and last.tau <= least):
             break
-        point, found = _minimum(last._replace(tau=max(last.tau / 10, least)), terms, known)
-        if found and not least and known.negligible(point.means - last.means, point.means):
+        point, converged = _minimum(last._replace(tau=max(last.tau / 10, least)), terms, known)
+        if converged and not least and known.negligible(point.means - last.means, point.means):
             return _polished(point, terms, known), True
-        last = point if found else last
-    return last, found and last.tau <= least
+        last = point if converged else last
+    return last, converged and last.tau <= least
 
 
 def _minimum(point: LogLinearPoint, terms: LogLinearTerms, known: EstimatedMeans) -> tuple[LogLinearPoint, bool]:
@@ -197,7 +197,7 @@ def fit_maximum_entropy(marginals: Iterable[Marginal]) -> MaximumEntropy:
     errors. (Where the marginals are many standard errors away from any distribution, by 1e-4 of that distance.)
     """
     given = list(marginals)
-    groups, sizes = [one.attributes for one in given], sizes_of(given)
+    groups, sizes = [marginal.attributes for marginal in given], sizes_of(given)
     tree = affordable_tree(groups, sizes)
     if tree is None:
         raise LdpstatsError(
@@ -216,11 +216,11 @@ def weighed_together(marginals: Iterable[Marginal]) -> list[Marginal]:
     Weighed by its own estimate, a cell that was counted too seldom counts for more than one counted too often.
     """
     given = list(marginals)
-    groups = [one.attributes for one in given]
+    groups = [marginal.attributes for marginal in given]
     terms = LogLinearTerms.of(JunctionTree.of(groups, sizes_of(given)), groups)
     precision, seen, _ = equations(terms, given)
     means = np.linalg.solve(precision, seen)
-    return [replace(one, expected=terms.cells_at(means, one.attributes)) for one in given]
+    return [replace(marginal, expected=terms.cells_at(means, marginal.attributes)) for marginal in given]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -268,8 +268,8 @@ def affordable_tree(
 def sizes_of(marginals: Iterable[Marginal]) -> Mapping[str, int]:
     """Number of categories of every attribute, on which the marginals must agree."""
     sizes: dict[str, int] = {}
-    for one in marginals:
-        for name, size in zip(one.attributes, one.shape, strict=True):
+    for marginal in marginals:
+        for name, size in zip(marginal.attributes, marginal.shape, strict=True):
             if sizes.setdefault(name, size) != size:
                 raise LdpstatsError(f"marginals with {sizes[name]} and {size} categories of {name!r}", "one number")
     return sizes

@@ -19,26 +19,26 @@ _ROUNDING = 1e-6
 _ZERO = 1e-12
 
 
-def l1(one: Distribution, other: Distribution) -> float:
+def l1(first: Distribution, second: Distribution) -> float:
     """Sum of the absolute differences of all cells.
 
     Like all distances here it takes two tables of the same attributes, in any order, two arrays of one shape, or one
     of each. Cells may be negative, as unbiased estimates are.
     """
-    return float(np.abs(np.subtract(*_aligned(one, other))).sum())
+    return float(np.abs(np.subtract(*_aligned(first, second))).sum())
 
 
-def l2(one: Distribution, other: Distribution) -> float:
+def l2(first: Distribution, second: Distribution) -> float:
     """Euclidean length of the difference; its square is the squared error of an estimate."""
-    return float(np.linalg.norm(np.subtract(*_aligned(one, other))))
+    return float(np.linalg.norm(np.subtract(*_aligned(first, second))))
 
 
-def total_variation(one: Distribution, other: Distribution) -> float:
+def total_variation(first: Distribution, second: Distribution) -> float:
     """Half the sum of the absolute differences: the most by which the probability of any event differs."""
-    return l1(one, other) / 2
+    return l1(first, second) / 2
 
 
-def jensen_shannon(one: Distribution, other: Distribution) -> float:
+def jensen_shannon(first: Distribution, second: Distribution) -> float:
     """Jensen-Shannon divergence in nats: the mean divergence of both from their average (Lin 1991).
 
     With the average m it is ½ KL(p ‖ m) + ½ KL(q ‖ m), with natural logarithms: between 0 and ln 2. It is the
@@ -46,19 +46,19 @@ def jensen_shannon(one: Distribution, other: Distribution) -> float:
     """
     from scipy.special import rel_entr
 
-    p, q = _proper(one, other)
+    p, q = _proper(first, second)
     m = (p + q) / 2
     return max(float((rel_entr(p, m) + rel_entr(q, m)).sum()) / 2, 0.0)
 
 
-def chi_squared(one: Distribution, other: Distribution) -> float:
+def chi_squared(first: Distribution, second: Distribution) -> float:
     """Symmetric χ² distance Σ (p − q)² / (p + q), where cells that are zero in both count for nothing.
 
     It lies between 0 and 2. Pearson's Σ (p − q)² / q, with a reference q, is infinite where q has a zero that p has
     not, as true tables often do; this one is always finite. Times ¼ and ½ ln 2 it bounds the Jensen-Shannon
     divergence from below and from above (Topsøe 2000). Both must be proper.
     """
-    p, q = _proper(one, other)
+    p, q = _proper(first, second)
     shared = p + q > 0
     return float((np.square(p - q)[shared] / (p + q)[shared]).sum())
 
@@ -78,13 +78,13 @@ def compare(estimate: Distribution, truth: Distribution) -> pd.Series[float]:
     return pd.Series(measured)
 
 
-def _aligned(one: Distribution, other: Distribution) -> tuple[FloatArray, FloatArray]:
+def _aligned(first: Distribution, second: Distribution) -> tuple[FloatArray, FloatArray]:
     """Cells of both in the same order."""
-    if isinstance(one, Table) and isinstance(other, Table):
-        other = other.reordered(one.attributes)
-        if other.domain != one.domain:
-            raise LdpstatsError(f"tables of {one.domain!r} and {other.domain!r}", "tables with the same categories")
-    p, q = (each.estimate if isinstance(each, Table) else as_array(each, "a distribution") for each in (one, other))
+    if isinstance(first, Table) and isinstance(second, Table):
+        second = second.reordered(first.attributes)
+        if second.domain != first.domain:
+            raise LdpstatsError(f"tables of {first.domain!r} and {second.domain!r}", "tables with the same categories")
+    p, q = (each.estimate if isinstance(each, Table) else as_array(each, "a distribution") for each in (first, second))
     for cells in (p, q):
         if cells.dtype.kind not in "iuf" or not np.all(np.isfinite(cells)):
             raise LdpstatsError(
@@ -96,9 +96,9 @@ def _aligned(one: Distribution, other: Distribution) -> tuple[FloatArray, FloatA
     return p.astype(float), q.astype(float)
 
 
-def _proper(one: Distribution, other: Distribution) -> tuple[FloatArray, FloatArray]:
+def _proper(first: Distribution, second: Distribution) -> tuple[FloatArray, FloatArray]:
     """Cells of both, after a check that they are probabilities."""
-    p, q = _aligned(one, other)
+    p, q = _aligned(first, second)
     for cells in (p, q):
         if cells.min() < -_ZERO or abs(cells.sum() - 1) > _ROUNDING:
             raise LdpstatsError(

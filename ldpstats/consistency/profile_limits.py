@@ -45,9 +45,9 @@ _RIDGE = 1e-12
 _USUAL = 0.05
 
 
-def far_from_the_ends(found: FloatArray, errors: FloatArray) -> BoolArray:
+def far_from_the_ends(proportions: FloatArray, errors: FloatArray) -> BoolArray:
     """Mask of cells that are so far from zero and from one that normal limits do."""
-    return np.minimum(found, 1 - found) >= FAR * errors
+    return np.minimum(proportions, 1 - proportions) >= FAR * errors
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,9 +64,9 @@ class ProfileLikelihood:
     _limits: dict[tuple[bytes, float], tuple[float, float]] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
-        for one in self.marginals:
-            refuse_no_covariance(one.covariance, one.estimate.size, "a marginal")
-        refuse_untold(self.attributes, [one.attributes for one in self.marginals])
+        for marginal in self.marginals:
+            refuse_no_covariance(marginal.covariance, marginal.estimate.size, "a marginal")
+        refuse_untold(self.attributes, [marginal.attributes for marginal in self.marginals])
 
     def interval(self, members: BoolArray, z: float) -> tuple[float, float]:
         """Interval of a sum of cells."""
@@ -112,7 +112,7 @@ class ProfileLikelihood:
         known = self._known
         nearest = minimum(self.terms, known, _ENTROPY)[0]
         uniform = LogLinearPoint.at(np.zeros(len(nearest.means)), _ENTROPY, self.terms)
-        errors = [np.sqrt(np.maximum(np.diagonal(one.covariance), 0)).sum() for one in self.marginals]
+        errors = [np.sqrt(np.maximum(np.diagonal(marginal.covariance), 0)).sum() for marginal in self.marginals]
         share = min(_SMOOTH * max(errors), 0.5)
         mixed = replace(known, means=(1 - share) * nearest.means + share * uniform.means)
         return nearest, minimum(self.terms, mixed, _ENTROPY)[0]
@@ -134,28 +134,28 @@ class ProfileLikelihood:
         It is that at the fitted distribution only where no measured cell is near zero: there it would call zero
         certain. Else it is that at a distribution near by whose cells are all above zero.
         """
-        errors = [np.sqrt(np.maximum(np.diagonal(one.covariance), 0)) for one in self.marginals]
-        measured = [self.model.marginal(one.attributes) for one in self.marginals]
+        errors = [np.sqrt(np.maximum(np.diagonal(marginal.covariance), 0)) for marginal in self.marginals]
+        measured = [self.model.marginal(marginal.attributes) for marginal in self.marginals]
         if all(far_from_the_ends(cells, error).all() for cells, error in zip(measured, errors, strict=True)):
             return self.model.response(self.attributes)
         smooth = self._nearest[1]
         slope = self.cells.covariance(smooth.beliefs)
-        return solve_or_shortest(smooth.spread + _ENTROPY * self._known.inverse, slope.T).T
+        return solve_or_shortest(smooth.covariance + _ENTROPY * self._known.inverse, slope.T).T
 
     @cached_property
     def _operators(self) -> tuple[FloatArray, ...]:
         """What deviations of each marginal's cells, weighed, change in the estimated means."""
         return tuple(
-            self.model.known.inverse[:, self.terms.places(one.attributes)]
-            @ (one.precision[:, np.newaxis] * cells_from_means(one.shape)[1]).T
-            for one in self.marginals
+            self.model.known.inverse[:, self.terms.indices(marginal.attributes)]
+            @ (marginal.precision[:, np.newaxis] * cells_from_means(marginal.shape)[1]).T
+            for marginal in self.marginals
         )
 
     def _at_these(self, means: FloatArray) -> EstimatedMeans:
         """The estimated means, with variances no smaller than measured cells had under these."""
         covariance = self._known.inverse
-        for one, operator in zip(self.marginals, self._operators, strict=True):
-            more = one.more_variance(self.terms.cells_at(means, one.attributes))
+        for marginal, operator in zip(self.marginals, self._operators, strict=True):
+            more = marginal.more_variance(self.terms.cells_at(means, marginal.attributes))
             covariance = covariance + (operator * np.maximum(more, 0)) @ operator.T
         return self._known.measured_in(covariance)
 
@@ -184,8 +184,8 @@ class ProfileLikelihood:
             tried.append((push, frequency, excess))
             push = _next_push(tried, z)
             start = point if up or excess <= z else start
-        beyond = min((one for one in tried if one[2] >= z), key=lambda one: one[2], default=(push, float(up), z))
-        return beyond[1]
+        beyond = [trial for trial in tried if trial[2] >= z]
+        return min(beyond, key=lambda trial: trial[2], default=(push, float(up), z))[1]
 
     def _begin(self, members: FloatArray, z: float, up: bool, error: float) -> tuple[LogLinearPoint, float]:
         """A distribution to begin with, and a push that might do.
@@ -195,12 +195,12 @@ class ProfileLikelihood:
         nearest, smooth = self._nearest
         if not up:
             return nearest, z / error
-        height, usual = (float(members @ one.beliefs.marginal(self.attributes).ravel()) for one in (nearest, smooth))
+        near, usual = (float(members @ point.beliefs.marginal(self.attributes).ravel()) for point in (nearest, smooth))
         inside = smooth.means + members @ self.cells.covariance(smooth.beliefs) / usual
-        errors = [np.sqrt(np.maximum(np.diagonal(one.covariance), 0)) for one in self.marginals]
+        errors = [np.sqrt(np.maximum(np.diagonal(marginal.covariance), 0)) for marginal in self.marginals]
         share = min(_OUTSIDE * float(np.median(np.concatenate(errors))), 0.5)
         means = (1 - share) * smooth.means + share * inside
-        return minimum(self.terms, replace(self._known, means=means), _ENTROPY, smooth)[0], z * (z + height / error)
+        return minimum(self.terms, replace(self._known, means=means), _ENTROPY, smooth)[0], z * (z + near / error)
 
 
 def _next_push(tried: Sequence[tuple[float, float, float]], z: float) -> float:
@@ -209,10 +209,10 @@ def _next_push(tried: Sequence[tuple[float, float, float]], z: float) -> float:
     (push, excess), slope = at[-1], 0.7
     if len(at) > 1 and push != at[-2][0]:
         slope = min(max((excess - at[-2][1]) / (push - at[-2][0]), 0.3), 3.0)
-    found = push + (math.log(z) - excess) / slope
-    low = max((one for one, value in at if value < math.log(z)), default=-math.inf)
-    high = min((one for one, value in at if value >= math.log(z)), default=math.inf)
-    return math.exp(found if low < found < high or not math.isfinite(low + high) else (low + high) / 2)
+    secant = push + (math.log(z) - excess) / slope
+    low = max((push for push, value in at if value < math.log(z)), default=-math.inf)
+    high = min((push for push, value in at if value >= math.log(z)), default=math.inf)
+    return math.exp(secant if low < secant < high or not math.isfinite(low + high) else (low + high) / 2)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -246,11 +246,11 @@ class ProfileObjective:
         """Minimize it from some point on, with Newton's steps (Gauss-Newton for the misfit)."""
         cost = self.cost(point)
         for _ in range(_NEWTON_STEPS):
-            weighted = point.spread @ self.known.precision
-            gradient = weighted @ (point.means - self.known.means) + _ENTROPY * (point.spread @ point.weights)
+            weighted = point.covariance @ self.known.precision
+            gradient = weighted @ (point.means - self.known.means) + _ENTROPY * (point.covariance @ point.weights)
             gradient = gradient - self.push * self._rate(point)
             bend = _ENTROPY + self.push * (1.0 if self.up else self.frequency(point))
-            curvature = weighted @ point.spread + bend * point.spread
+            curvature = weighted @ point.covariance + bend * point.covariance
             diagonal, beside = np.diagonal(curvature), np.abs(curvature).max(axis=1)
             # what is rounding is not followed: a large push would make a negative curvature of it
             scale = np.sqrt(np.where(diagonal > np.finfo(float).eps * beside, diagonal, math.inf))
@@ -277,14 +277,14 @@ class ProfileObjective:
         """
         known, push = self.known, self.push
         bend = push if self.up else 0.0
-        pull = solve_or_shortest(point.spread + _ENTROPY * known.inverse, self._rate(point))
+        pull = solve_or_shortest(point.covariance + _ENTROPY * known.inverse, self._rate(point))
         reach = known.inverse @ pull
         precision = known.precision + bend * np.outer(pull, pull)
         covariance = known.inverse - bend / (1 + bend * float(pull @ reach)) * np.outer(reach, reach)
         seen = known.precision @ known.means + (push + bend * float(pull @ point.means)) * pull
         known = replace(known, means=covariance @ seen, precision=precision, inverse=covariance)
-        found = minimum(self.profile.terms, known, _ENTROPY, point)[0]
-        return found if self.cost(found) < self.cost(point) else point
+        better = minimum(self.profile.terms, known, _ENTROPY, point)[0]
+        return better if self.cost(better) < self.cost(point) else point
 
     def _rate(self, point: LogLinearPoint) -> FloatArray:
         """Gradient of what is pushed, in the weights of the terms."""
@@ -323,7 +323,7 @@ class ProfileLimits:
         """Which cells have which limits."""
         if not self.profile.is_settled:
             return "none, as the fit did not converge"
-        far = far_from_the_ends(self._found(), self._delta())
+        far = far_from_the_ends(self._proportions(), self._delta())
         if far.all():
             return "normal, by the delta method"
         mixed = f"; normal, by the delta method, {FAR} standard errors away from 0 and 1" if far.any() else ""
@@ -334,11 +334,11 @@ class ProfileLimits:
         if not self.profile.is_settled:
             return np.tile([0.0, 1.0], (self.size, 1))
         z = _quantile(alpha)
-        found, errors = self._found(), self._delta()
-        limits = np.stack([found - z * errors, found + z * errors], axis=-1)
-        for cell in progress(np.flatnonzero(~far_from_the_ends(found, errors)), "profile limits", unit="cell"):
+        proportions, errors = self._proportions(), self._delta()
+        limits = np.stack([proportions - z * errors, proportions + z * errors], axis=-1)
+        for cell in progress(np.flatnonzero(~far_from_the_ends(proportions, errors)), "profile limits", unit="cell"):
             low, high = self.profile.interval(self.of_cell == cell, z)
-            limits[cell] = min(low, found[cell]), max(high, found[cell])
+            limits[cell] = min(low, proportions[cell]), max(high, proportions[cell])
         return limits
 
     @property
@@ -347,7 +347,7 @@ class ProfileLimits:
 
         A cell that is estimated as zero has no other: by the delta method zero would be certain.
         """
-        reach: FloatArray = np.abs(self.limits(_USUAL) - self._found()[:, np.newaxis]).max(axis=1)
+        reach: FloatArray = np.abs(self.limits(_USUAL) - self._proportions()[:, np.newaxis]).max(axis=1)
         return reach / _quantile(_USUAL)
 
     def summed(self, of_cell: IntArray, size: int) -> ProfileLimits:
@@ -357,7 +357,7 @@ class ProfileLimits:
     def _members(self) -> FloatArray:
         return np.eye(self.size)[:, self.of_cell]
 
-    def _found(self) -> FloatArray:
+    def _proportions(self) -> FloatArray:
         return self._members() @ self.profile.model.marginal(self.profile.attributes)
 
     def _delta(self) -> FloatArray:

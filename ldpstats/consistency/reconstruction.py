@@ -87,17 +87,15 @@ def reconstruct(
     chosen, collected = RECONSTRUCTION_METHODS[name], as_collected(tables)
     refuse_empty(sum(table.n for table in collected), "the tables")
     near, left_out = chosen.choose(collected, target)
-    found = chosen.fit(near, target)
+    fit = chosen.fit(near, target)
     seed = zlib.crc32(b"".join(table.cells.estimate.tobytes() for table in near))
-    covariance, spread = found.covariance(resamples, generator(seed if rng is None else rng))
+    covariance, how = fit.covariance(resamples, generator(seed if rng is None else rng))
     why = ", by the method that needs no joint table and has a covariance of its own" if method == "auto" else ""
-    words = (
-        f"Reconstructed from {len(near)} tables that bear upon it{why}: {chosen.words}{left_out}{found.note} {spread}"
-    )
+    words = f"Reconstructed from {len(near)} tables that bear upon it{why}: {chosen.words}{left_out}{fit.note} {how}"
     n, simulated = reports_once(near)
-    cells = Estimate(found.proportions, covariance, n, tables.privacy, simulated, limits=found.limits)
-    groups = found.groups or tuple(table.attributes for table in near)
-    assumption = chosen.assumption(groups, found.joint or target.names)
+    cells = Estimate(fit.proportions, covariance, n, tables.privacy, simulated, limits=fit.limits)
+    groups = fit.groups or tuple(table.attributes for table in near)
+    assumption = chosen.assumption(groups, fit.joint or target.names)
     # what reports tell without an assumption; the table assumes nothing if they tell all
     joint = joined(collected, target)
     joining_it = [table for table in collected if not set(table.attributes).isdisjoint(joint.names)]
@@ -114,7 +112,7 @@ def reconstruct(
         blocks or (),
         tables.privacy,
         method=f"reconstructed ({name})",
-        provenance=Reconstructed(name, words, groups, assumption, chosen.refused or found.refused),
+        provenance=Reconstructed(name, words, groups, assumption, chosen.refused or fit.refused),
         figures=Figures(cells, measured, JointReports.of(joining_it, joint)),
         parts=RespondentSet.either(table.parts for table in behind),
         sources=tuple(behind),
@@ -139,5 +137,5 @@ def joined(tables: Sequence[Table], target: Domain) -> Domain:
     """The target's attributes and, as far as a joint table may have cells, those that join them."""
     groups = [table.attributes for table in tables]
     known = {name: values for table in tables for name, values in table.domain.categories.items()}
-    found = (Domain({name: known[name] for name in kept}) for kept in joining(groups, target.names))
-    return next((one for one in found if one.size() <= LARGEST_JOINT), target)
+    domains = (Domain({name: known[name] for name in kept}) for kept in joining(groups, target.names))
+    return next((domain for domain in domains if domain.size() <= LARGEST_JOINT), target)

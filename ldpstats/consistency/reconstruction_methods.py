@@ -123,7 +123,8 @@ def joint_blocks(tables: Iterable[Table], domain: Domain, target: Iterable[str])
     # different reports of the same respondents: a composite likelihood
     blocks = [block for table in telling for block in _added_up(table, common.names)]
     # RRBA has many blocks with few questions
-    about = {block.question: block.widened(common).question for block in {one.question: one for one in blocks}.values()}
+    asking = {block.question: block for block in blocks}
+    about = {question: block.widened(common).question for question, block in asking.items()}
     return common, [replace(block, question=about[block.question]) for block in blocks]
 
 
@@ -229,7 +230,7 @@ def from_marginals(
     >>> def independent(marginals, target):
     ...     cells = np.ones(1)
     ...     for name in target.names:
-    ...         cells = np.kron(cells, next(one for one in marginals if name in one.attributes).summed((name,)))
+    ...         cells = np.kron(cells, next(table for table in marginals if name in table.attributes).summed((name,)))
     ...     return cells
     >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
     >>> tables = ldp.SampledGroups(domain, k=1, epsilon=2.0).simulate([400, 100, 200, 300], rng=1)
@@ -238,20 +239,22 @@ def from_marginals(
     """
 
     def fitted(tables: Sequence[Table], target: Domain) -> Reconstruction:
-        found = fit([Marginal.of(table) for table in tables], target)
+        proportions = fit([Marginal.of(table) for table in tables], target)
 
         def covariance(size: int, rng: np.random.Generator) -> tuple[FloatArray, str]:
             marginals = within([Marginal.of(table) for table in tables], target.names)
             estimates, bound = redrawn_estimates(tables, target, size, rng)
             if refits is None:
                 sets = (zip(marginals, row, strict=True) for row in zip(*estimates, strict=True))
-                again = np.array([fit([replace(one, estimate=own) for one, own in pairs], target) for pairs in sets])
+                again = np.array(
+                    [fit([replace(marginal, estimate=own) for marginal, own in pairs], target) for pairs in sets]
+                )
             else:
-                again = refits(marginals, estimates, target, found)
+                again = refits(marginals, estimates, target, proportions)
             upper = f", with an upper bound of their covariance ({bound})" if bound else ""
             return _covariance_of(again, f"each drawn at its own estimate{upper}")
 
-        return Reconstruction(found, covariance)
+        return Reconstruction(proportions, covariance)
 
     return fitted
 
@@ -280,9 +283,9 @@ def connected_tables(tables: Sequence[Table], target: Domain) -> Chosen:
     kept = set(chosen.attributes)
     unbiased = [table if table.figures else table.estimated_by("unbiased") for table in tables]
     added_up = [
-        one.marginal([name for name in one.attributes if name in kept])
-        for one in unbiased
-        if not kept.isdisjoint(one.attributes)
+        table.marginal([name for name in table.attributes if name in kept])
+        for table in unbiased
+        if not kept.isdisjoint(table.attributes)
     ]
     many = f" {len(chosen.left_out)} attributes connected with it were too many to be kept."
     return added_up, many if chosen.left_out else ""
@@ -305,7 +308,7 @@ def no_more_interactions_within(groups: Groups, target: Attributes) -> str:
 
 def most_likely_table(tables: Sequence[Table], target: Domain) -> Reconstruction:
     """Maximize the likelihood of all reports by EM; its covariance is that of reports drawn from what was found."""
-    domain = Domain({name: one.domain.categories[name] for one in tables for name in one.attributes})
+    domain = Domain({name: table.domain.categories[name] for table in tables for name in table.attributes})
     common, blocks = joint_blocks(tables, domain, target.names)
     cells = most_likely_even(blocks).frequencies
     sums = np.eye(target.size())[common.onto(target.names)]
@@ -313,7 +316,7 @@ def most_likely_table(tables: Sequence[Table], target: Domain) -> Reconstruction
     def covariance(size: int, rng: np.random.Generator) -> tuple[FloatArray, str]:
         def fitted_again(tallies: Sequence[NDArray[np.int64]]) -> FloatArray:
             counted = zip(blocks, tallies, strict=True)
-            again = [replace(one, tally=Tally(one.noise, counts, one.n, one.n)) for one, counts in counted]
+            again = [replace(block, tally=Tally(block.noise, counts, block.n, block.n)) for block, counts in counted]
             return most_likely_even(again).frequencies
 
         drawn = [block.draw(cells, size, rng) for block in blocks]
@@ -330,16 +333,16 @@ def _of_least_violation(violation: str) -> Callable[[Sequence[Table], Domain], R
     """Reconstruction by the proportions of maximum entropy among those that violate the tables least."""
 
     def most_even(tables: FloatArray, marginals: Sequence[Marginal], target: Domain) -> FloatArray:
-        kept = [tuple(name for name in target.names if name in one.attributes) for one in marginals]
+        kept = [tuple(name for name in target.names if name in marginal.attributes) for marginal in marginals]
         return proportionally_fitted(tables, [target.onto(names) for names in kept])
 
     def fit(marginals: Sequence[Marginal], target: Domain) -> FloatArray:
         return most_even(fitted_joint(marginals, target, violation), marginals, target)
 
     def refits(
-        marginals: Sequence[Marginal], estimates: Sequence[FloatArray], target: Domain, found: FloatArray
+        marginals: Sequence[Marginal], estimates: Sequence[FloatArray], target: Domain, fitted: FloatArray
     ) -> FloatArray:
-        short = least_violating_refits(marginals, estimates, target, absolute_share(violation, GAMMA), found)
+        short = least_violating_refits(marginals, estimates, target, absolute_share(violation, GAMMA), fitted)
         return most_even(short, marginals, target)
 
     return from_marginals(fit, refits)
@@ -361,7 +364,7 @@ RECONSTRUCTION_METHODS: dict[str, ReconstructionMethod] = {
     "shrinkage": ReconstructionMethod(
         from_marginals(
             shrunken_joint,
-            lambda marginals, estimates, target, _found: shrunken_refits(marginals, estimates, target),
+            lambda marginals, estimates, target, _fitted: shrunken_refits(marginals, estimates, target),
         ),
         "the proportions between independence and the tables whose estimated error is least (Mallows).",
         lambda *_: "what the reports leave open, and what noise may hide, is as under independence",
@@ -369,7 +372,7 @@ RECONSTRUCTION_METHODS: dict[str, ReconstructionMethod] = {
     ),
     "l2": ReconstructionMethod(
         from_marginals(
-            fitted_joint, lambda marginals, estimates, target, _found: shortest_refits(marginals, estimates, target)
+            fitted_joint, lambda marginals, estimates, target, _fitted: shortest_refits(marginals, estimates, target)
         ),
         "of the proportions that violate the tables least (by squares), those of the smallest norm.",
         lambda *_: "what the reports leave open is filled in by the smallest norm",

@@ -39,7 +39,7 @@ def relevant_marginals(
     with its precision. `most_cells` limits the tables of all cliques together.
     """
     given, wanted = list(marginals), listed(target)
-    groups, sizes = [one.attributes for one in given], sizes_of(given)
+    groups, sizes = [marginal.attributes for marginal in given], sizes_of(given)
     refuse_untold(wanted, groups)
     connected = _connected(groups, wanted)
     for kept in _ever_fewer(groups, wanted, connected):
@@ -82,12 +82,12 @@ def _without_ends(groups: Sequence[Attributes], wanted: Attributes) -> set[str]:
     left = {frozenset(group) for group in groups}
     while True:
         largest = max(map(len, left), default=0)
-        left = {one for one in left if len(one) == largest or not any(one < other for other in left)}
+        left = {group for group in left if len(group) == largest or not any(group < other for other in left)}
         seen = Counter(chain.from_iterable(left))
         ends = {name for name, times in seen.items() if times == 1}.difference(wanted)
         if not ends:
             return set(seen)
-        left = {one - ends for one in left}
+        left = {group - ends for group in left}
 
 
 def _joined_by_paths(groups: Sequence[Attributes], wanted: Attributes) -> set[str]:

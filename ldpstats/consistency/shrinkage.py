@@ -39,14 +39,14 @@ def shrunken_joint(marginals: Iterable[Marginal], target: Domain) -> FloatArray:
     q exp(Σ_t M_tᵀ θ_t), with no interaction that no marginal is about. Of them the one is taken whose D + 2 df is least
     (Mallows 1973), an unbiased estimate, up to a constant, of the expected squared distance between its marginals and
     the true ones, in standard errors. The df are those of the one-way margins, which q takes from the data, and those
-    of the ridge beyond them: tr K (K + λ)⁻¹ with K the spread of the whitened sums that the margins do not explain.
+    of the ridge beyond them: tr K (K + λ)⁻¹ with K the covariance of the whitened sums that the margins do not explain.
 
     Covariances are estimates themselves. No direction is taken to be more certain than half a respondent makes it, so
     that cells which nobody reported do not count as known; of a marginal whose total is known for sure, only the
     contrasts count.
     """
-    found = overlapping(marginals, target)
-    return np.asarray(shrunken_refits(found, [one.estimate[None] for one in found], target)[0])
+    kept = overlapping(marginals, target)
+    return np.asarray(shrunken_refits(kept, [marginal.estimate[None] for marginal in kept], target)[0])
 
 
 def shrunken_refits(marginals: Sequence[Marginal], estimates: Sequence[FloatArray], target: Domain) -> FloatArray:
@@ -70,12 +70,14 @@ def independent(marginals: Sequence[Marginal], estimates: Sequence[FloatArray], 
     """
     tables = np.ones((len(estimates[0]), 1))
     for name in target:
-        about = [(one, rows) for one, rows in zip(marginals, estimates, strict=True) if name in one.attributes]
-        own = [one.added_up((name,)) for one, _ in about]
-        precision = np.sum([one.precision for one in own], axis=0)
-        summed = [rows @ np.eye(precision.size)[one.onto((name,))] for one, rows in about]
-        pooled = np.sum([one.precision * rows for one, rows in zip(own, summed, strict=True)], axis=0) / precision
-        positive = np.maximum([nearest_proper(row, precision) for row in pooled], 1 / (2 * sum(one.n for one in own)))
+        pairs = zip(marginals, estimates, strict=True)
+        about = [(marginal, rows) for marginal, rows in pairs if name in marginal.attributes]
+        own = [marginal.added_up((name,)) for marginal, _ in about]
+        precision = np.sum([marginal.precision for marginal in own], axis=0)
+        summed = [rows @ np.eye(precision.size)[marginal.onto((name,))] for marginal, rows in about]
+        weighted = [marginal.precision * rows for marginal, rows in zip(own, summed, strict=True)]
+        pooled, n = np.sum(weighted, axis=0) / precision, sum(marginal.n for marginal in own)
+        positive = np.maximum([nearest_proper(row, precision) for row in pooled], 1 / (2 * n))
         margins = positive / positive.sum(axis=1, keepdims=True)
         tables = (tables[:, :, None] * margins[:, None]).reshape(len(tables), -1)
     return tables
@@ -96,8 +98,8 @@ class _RidgePaths:
     @classmethod
     def of(cls, marginals: Sequence[Marginal], estimates: Sequence[FloatArray], target: Domain) -> _RidgePaths:
         """Begin at independence, and measure distances from all the marginals in standard errors."""
-        roots = [_whitening(one) for one in marginals]
-        whitened = [root[:, target.onto(one.attributes)] for root, one in zip(roots, marginals, strict=True)]
+        roots = [_whitening(marginal) for marginal in marginals]
+        whitened = [root[:, target.onto(marginal.attributes)] for root, marginal in zip(roots, marginals, strict=True)]
         observed = [rows @ root.T for root, rows in zip(roots, estimates, strict=True)]
         start = independent(marginals, estimates, target.names)
         return cls(start, np.concatenate(whitened), np.concatenate(observed, axis=1))
@@ -126,10 +128,10 @@ class _RidgePaths:
         distances: FloatArray = np.square(tables @ self.whitened.T - self.observed).sum(axis=1)
         return distances
 
-    def spread_beyond(self, margins: FloatArray, tables: FloatArray) -> FloatArray:
+    def covariances_beyond(self, margins: FloatArray, tables: FloatArray) -> FloatArray:
         """Covariance of the whitened marginals given other sums of cells (the margins): what these do not explain."""
         many = len(self.whitened)
-        both = _spread(np.concatenate([self.whitened, margins]), tables)
+        both = _covariances(np.concatenate([self.whitened, margins]), tables)
         own = both[:, many:, many:] + _LEAST_VARIANCE * np.eye(len(margins))
         explained = both[:, :many, many:] @ np.linalg.solve(own, both[:, many:, :many])
         return both[:, :many, :many] - explained
@@ -149,7 +151,7 @@ class _RidgePaths:
             paths, begins, penalty = self.only(moving), multipliers[moving], penalties[moving]
             tables = paths.tables(begins)
             slopes = tables @ self.whitened.T - paths.observed + penalty[:, None] * begins
-            curved = _with_ridge(_spread(self.whitened, tables), penalty)
+            curved = _with_ridge(_covariances(self.whitened, tables), penalty)
             steps = np.linalg.solve(curved, slopes[:, :, None])[:, :, 0]
             falls = (slopes * steps).sum(axis=1)
             resting = falls <= _TOLERANCE
@@ -176,14 +178,14 @@ class _RidgePaths:
 
 def _least_risk(paths: _RidgePaths, margins: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Multipliers where discrepancy + 2 df is least along each path, and the df there."""
-    penalties = 100 * np.trace(_spread(paths.whitened, paths.independent), axis1=1, axis2=2)
+    penalties = 100 * np.trace(_covariances(paths.whitened, paths.independent), axis1=1, axis2=2)
     multipliers: FloatArray = np.zeros_like(paths.observed)
     best, df = multipliers, np.full(len(multipliers), float(len(margins)))
     least = paths.discrepancies(paths.independent) + 2 * df
     for _ in range(_STRIDES):
         multipliers = paths.at(penalties, multipliers)
         tables = paths.tables(multipliers)
-        beyond = paths.spread_beyond(margins, tables)
+        beyond = paths.covariances_beyond(margins, tables)
         ridge = np.trace(np.linalg.solve(_with_ridge(beyond, penalties), beyond), axis1=1, axis2=2)
         own = len(margins) + np.maximum(ridge, 0.0)
         risk = paths.discrepancies(tables) + 2 * own
@@ -193,7 +195,7 @@ def _least_risk(paths: _RidgePaths, margins: FloatArray) -> tuple[FloatArray, Fl
     return best, df
 
 
-def _spread(sums: FloatArray, tables: FloatArray) -> FloatArray:
+def _covariances(sums: FloatArray, tables: FloatArray) -> FloatArray:
     """Covariances of sums of cells of one respondent drawn from each of the tables."""
     means = tables @ sums.T
     squares = (tables[:, None] * sums).reshape(-1, sums.shape[1]) @ sums.T

@@ -26,15 +26,15 @@ class TruthOrFakeStack:
     def of(cls, blocks: Sequence[Block]) -> TruthOrFakeStack:
         """Stack blocks with one question, or with any questions that have an answer of its own for every cell."""
         question = blocks[0].question
-        channels = [channel for one in blocks if (channel := one.noise.truth_or_fake) is not None]
+        channels = [channel for block in blocks if (channel := block.noise.truth_or_fake) is not None]
         truth = np.array([[channel.truth] for channel in channels])
         fake = np.array([channel.fake for channel in channels])
-        counts = np.array([one.tally.counts for one in blocks])
+        counts = np.array([block.tally.counts for block in blocks])
         classes = np.arange(question.cells)
         if question.is_bijection:
             # in the order of the cells, so that blocks which number the answers otherwise may stand together
-            answers = np.array([one.question.classes for one in blocks])
-            fake, counts = (np.take_along_axis(one, answers, axis=1) for one in (fake, counts))
+            answers = np.array([block.question.classes for block in blocks])
+            fake, counts = (np.take_along_axis(rows, answers, axis=1) for rows in (fake, counts))
         else:
             classes = np.asarray(question.classes)
         return cls(truth, (1 - truth) * fake, counts, classes)

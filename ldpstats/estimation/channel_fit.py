@@ -89,7 +89,7 @@ class ChannelFit(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per component test: what the channel limits, the statistic, the p-value and its origin."""
-        rows = [(one.name, one.statistic, one.pvalue, one.method) for one in self.components]
+        rows = [(test.name, test.statistic, test.pvalue, test.method) for test in self.components]
         return pd.DataFrame(rows, columns=["component", "statistic", "pvalue", "method"])
 
     def to_dict(self) -> dict[str, Any]:
@@ -100,7 +100,8 @@ class ChannelFit(Result):
     def summary(self) -> Summary:
         """Return a line per component test, and the outcome in words."""
         rows = [
-            [one.name, f"{one.statistic:.4g}", pvalue_in_words(one.pvalue, 3), one.method] for one in self.components
+            [test.name, f"{test.statistic:.4g}", pvalue_in_words(test.pvalue, 3), test.method]
+            for test in self.components
         ]
         title = f"Fit of {self.n:,} reports to their channel"
         headers = ["what the channel limits", "statistic", "p-value", "from"]
@@ -127,20 +128,20 @@ def channel_fits(tables: Sequence[Sequence[Block]]) -> list[ChannelFit]:
     tables : sequence of sequences of Block
         The blocks of each; those without reports are left out.
     """
-    found = [ChannelFit((), 0)] * len(tables)
+    fits = [ChannelFit((), 0)] * len(tables)
     groups: dict[Hashable, list[int]] = {}
-    for place, blocks in enumerate(tables):
+    for index, blocks in enumerate(tables):
         if any(block.n for block in blocks):
-            groups.setdefault(_alike(blocks) or place, []).append(place)
+            groups.setdefault(_alike(blocks) or index, []).append(index)
     for places in groups.values():
-        answered = [[block for block in tables[place] if block.n] for place in places]
+        answered = [[block for block in tables[index] if block.n] for index in places]
         cells, outputs = answered[0][0].question.cells, max(block.noise.outputs for block in answered[0])
         at_once = max(1, _AT_ONCE // max(cells**2, outputs))
         for start in range(0, len(places), at_once):
             stop = start + at_once
-            for place, fit in zip(places[start:stop], _fits_alike(answered[start:stop]), strict=False):
-                found[place] = fit
-    return found
+            for index, fit in zip(places[start:stop], _fits_alike(answered[start:stop]), strict=False):
+                fits[index] = fit
+    return fits
 
 
 def _alike(blocks: Sequence[Block]) -> Hashable:
@@ -157,20 +158,20 @@ def _fits_alike(tables: Sequence[Sequence[Block]]) -> list[ChannelFit]:
     if small and blocks[0].question.cells <= _MOST_CELLS:
         point = ConstrainedFit(tables)
         tests += point.tests()
-    observed = [np.array([one[place].tally.counts for one in tables]) for place in range(len(blocks))]
-    found, few = [test.of(observed) for test in tests], [True] * len(tables) if point is None else point.few.tolist()
+    observed = [np.array([own[index].tally.counts for own in tables]) for index in range(len(blocks))]
+    outcomes, few = [test.of(observed) for test in tests], [True] * len(tables) if point is None else point.few.tolist()
     fits = []
     for table, own in enumerate(progress(tables, "reports and their channel", unit="table")):
-        components = [one[table] for one in found]
-        known = [one for one in components if one is not None]
-        decided = any(one.pvalue < LEVEL / (1 + len(known)) for one in exact[table])
-        if few[table] and not decided and any(one.pvalue < _SUSPECT for one in known):
+        components = [outcome[table] for outcome in outcomes]
+        known = [test for test in components if test is not None]
+        decided = any(test.pvalue < LEVEL / (1 + len(known)) for test in exact[table])
+        if few[table] and not decided and any(test.pvalue < _SUSPECT for test in known):
             # what is drawn must not depend on the rounding of fits of other tables: this one is fitted by itself
             alone = ConstrainedFit([own]) if point is not None else None
             again = {test.name: test for test in (*totals([own]), *(alone.tests() if alone else ()))}
             known = [
-                again[one.name].compared(one, alone.drawn() if alone else ()) if one.pvalue < _SUSPECT else one
-                for one in known
+                again[test.name].compared(test, alone.drawn() if alone else ()) if test.pvalue < _SUSPECT else test
+                for test in known
             ]
         fits.append(ChannelFit((*exact[table], *known), sum(block.n for block in own)))
     return fits

@@ -51,10 +51,10 @@ class AsymptoticTest:
 
     def of(self, observed: Counts) -> list[ComponentTest | None]:
         """Test the collected tallies of each table."""
-        found = enumerate(zip(*(one.tolist() for one in self.look(observed)), strict=True))
+        looked = enumerate(zip(*(column.tolist() for column in self.look(observed)), strict=True))
         return [
-            None if isnan(pvalue) else ComponentTest(self.name, far, pvalue, "asymptotic", self.words(observed, place))
-            for place, (far, pvalue) in found
+            None if isnan(pvalue) else ComponentTest(self.name, far, pvalue, "asymptotic", self.words(observed, table))
+            for table, (far, pvalue) in looked
         ]
 
     def compared(self, component: ComponentTest, drawn: Iterable[Counts]) -> ComponentTest:
@@ -84,29 +84,30 @@ def shares(tables: Sequence[Sequence[Block]]) -> list[list[ComponentTest]]:
     parts: list[tuple[NDArray[Any], ...]] = [
         (stack.counts, stack.n, stack.fakes, stack.fakes + stack.truth) for stack in stacks
     ]
-    for place, block in enumerate(tables[0]):
-        reach = _reach(block.noise) if any(block is one for one in others) else None
+    for index, block in enumerate(tables[0]):
+        reach = _reach(block.noise) if any(block is other for other in others) else None
         if reach is not None:
-            same = [blocks[place] for blocks in tables]
-            parts.append((np.array([one.tally.counts for one in same]), np.array([[one.n] for one in same]), *reach))
-    rows = [[one.reshape(len(tables), -1) for one in np.broadcast_arrays(*part)] for part in parts]
+            same = [blocks[index] for blocks in tables]
+            counts, n = [twin.tally.counts for twin in same], [[twin.n] for twin in same]
+            parts.append((np.array(counts), np.array(n), *reach))
+    rows = [[array.reshape(len(tables), -1) for array in np.broadcast_arrays(*part)] for part in parts]
     tails = [_tails(*part) for part in rows]
-    looked, found = 2 * sum(one.shape[1] for one in tails), []
+    looked, tests = 2 * sum(tail.shape[1] for tail in tails), []
     for table in range(len(tables) if looked else 0):
         pvalue, share, words = 1.0, 0.0, ""
         for part, own in zip(rows, tails, strict=True):
             worst = int(own[table].argmin())
             if own[table, worst] < pvalue:
                 pvalue = float(own[table, worst])
-                often, of, low, high = (float(one[table, worst]) for one in part)
+                often, of, low, high = (float(array[table, worst]) for array in part)
                 share = often / of
                 words = (
                     f"an answer stands in {often:,.0f} of {of:,.0f} reports, where the channel makes {low * of:,.0f} "
                     f"to {high * of:,.0f} on average"
                 )
         name = "the share of every answer"
-        found.append([ComponentTest(name, share, min(1.0, looked * pvalue), "exact binomial bounds", words)])
-    return found or [[]] * len(tables)
+        tests.append([ComponentTest(name, share, min(1.0, looked * pvalue), "exact binomial bounds", words)])
+    return tests or [[]] * len(tables)
 
 
 def _reach(noise: NoiseModel) -> tuple[FloatArray, FloatArray] | None:
@@ -148,16 +149,16 @@ def totals(tables: Sequence[Sequence[Block]]) -> list[AsymptoticTest]:
 
     Tables are as for `shares`.
     """
-    known = [(place, block.noise.total()) for place, block in enumerate(tables[0])]
-    laws = [(place, law) for place, law in known if law is not None]
+    known = [(index, block.noise.total()) for index, block in enumerate(tables[0])]
+    laws = [(index, law) for index, law in known if law is not None]
     if not laws:
         return []
-    sizes = np.array([[blocks[place].n for blocks in tables] for place, _ in laws])
+    sizes = np.array([[blocks[index].n for blocks in tables] for index, _ in laws])
     lowest, highest, variances = np.array([(law.lowest, law.highest, law.variance) for _, law in laws]).T[..., None]
 
     def means(counts: Counts) -> FloatArray:
-        found: FloatArray = np.array([law.of(counts[place]) for place, law in laws]) / sizes
-        return found
+        averages: FloatArray = np.array([law.of(counts[index]) for index, law in laws]) / sizes
+        return averages
 
     def away(counts: Counts) -> FloatArray:
         mean = means(counts)
@@ -192,9 +193,9 @@ def report_sizes(sizes: NDArray[np.int64], law: FloatArray) -> list[ComponentTes
 
     expected, observed = sizes.size * law, np.bincount(sizes, minlength=law.size)
     starts, waiting = [0], 0.0
-    for place, often in enumerate(expected):
-        if waiting >= _EXPECTED and expected[place:].sum() >= _EXPECTED:
-            starts.append(place)
+    for number, often in enumerate(expected):
+        if waiting >= _EXPECTED and expected[number:].sum() >= _EXPECTED:
+            starts.append(number)
             waiting = 0.0
         waiting += often
     if len(starts) < 2:
@@ -250,13 +251,13 @@ class ConstrainedFit:
 
     def tests(self) -> list[AsymptoticTest]:
         """Return the component tests that need this fit."""
-        directions = [self._contradictions(place) for place in range(len(self.tables[0]))]
-        known = [(place, of) for place, of in enumerate(directions) if of is not None]
+        directions = [self._contradictions(index) for index in range(len(self.tables[0]))]
+        known = [(index, of) for index, of in enumerate(directions) if of is not None]
 
         def contradictions(counts: Counts) -> tuple[FloatArray, FloatArray]:
-            found = [of(counts[place]) for place, of in known]
-            least = np.argmin([pvalues for _, pvalues in found], axis=0)[None, :]
-            statistics, pvalues = (np.take_along_axis(np.array(one), least, 0)[0] for one in zip(*found, strict=True))
+            parts = [of(counts[index]) for index, of in known]
+            least = np.argmin([pvalues for _, pvalues in parts], axis=0)[None, :]
+            statistics, pvalues = (np.take_along_axis(np.array(part), least, 0)[0] for part in zip(*parts, strict=True))
             return statistics, np.minimum(len(known) * pvalues, 1.0)
 
         distance = AsymptoticTest("distance from proper frequencies", lambda *_: _TOO_FAR, self._distance)
@@ -290,8 +291,8 @@ class ConstrainedFit:
         for drawn in range(0, size if size >= _FEWEST_DRAWS else 0, _BATCH):
             yield [block.draw(frequencies, min(_BATCH, size - drawn), rng) for block in blocks]
 
-    def _sizes(self, place: int) -> NDArray[np.int64]:
-        return np.array([[blocks[place].n] for blocks in self.tables])
+    def _sizes(self, index: int) -> NDArray[np.int64]:
+        return np.array([[blocks[index].n] for blocks in self.tables])
 
     def _distance(self, counts: Counts) -> tuple[FloatArray, FloatArray]:
         from scipy.special import chdtrc
@@ -306,7 +307,7 @@ class ConstrainedFit:
         tails = chdtrc(np.maximum(nearest.held, 1), np.maximum(nearest.distance, 0))
         return nearest.distance, np.where(nearest.held > 0, tails, 1.0)
 
-    def _contradictions(self, place: int) -> Callable[[NDArray[Any]], tuple[FloatArray, FloatArray]] | None:
+    def _contradictions(self, index: int) -> Callable[[NDArray[Any]], tuple[FloatArray, FloatArray]] | None:
         """Return Pearson's χ² of one block beyond what frequencies explain; None where they explain every output.
 
         Where expected counts are small its variance exceeds twice its mean; it is taken for a multiple of a χ². Outputs
@@ -315,10 +316,10 @@ class ConstrainedFit:
         from scipy.linalg import helmert
         from scipy.special import chdtrc
 
-        noise, n = self.tables[0][place].noise, self._sizes(place)
+        noise, n = self.tables[0][index].noise, self._sizes(index)
         if noise.channel is None or noise.outputs <= noise.cells:
             return None
-        frequencies = self.tables[0][place].question.answer_frequencies(self.frequencies)
+        frequencies = self.tables[0][index].question.answer_frequencies(self.frequencies)
         mean, contrasts = noise.mean(frequencies), helmert(noise.cells).T
         known = n[..., None] * noise.score(frequencies, mean, 1)[1].between(contrasts)
         made = n * mean > _NEVER

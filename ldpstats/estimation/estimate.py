@@ -67,7 +67,7 @@ def summary_of_values(
     values = shown_values(estimate)
     figures = {"proportion": estimate, **columns}
     rows = [
-        [name, *(f"{one[value]:.4f}" for one in figures.values())]
+        [name, *(f"{column[value]:.4f}" for column in figures.values())]
         for name, value in zip(names_of(names, values), values, strict=True)
     ]
     left_out = f"Shown are the {values.size} most frequent of {estimate.size:,} values; to_frame() has all."
@@ -153,14 +153,14 @@ class TallySpread:
     @cached_property
     def variances(self) -> FloatArray:
         """The variance of every cell."""
-        found = over_degrees_of_freedom(self.noise.variance(self.frequencies), self.n)
-        return found if self.order is None else found[..., self.order]
+        variances = over_degrees_of_freedom(self.noise.variance(self.frequencies), self.n)
+        return variances if self.order is None else variances[..., self.order]
 
     @cached_property
     def matrix(self) -> FloatArray:
         """The whole covariance matrix."""
-        found = over_degrees_of_freedom(self.noise.covariance(self.frequencies), self.n)
-        return found if self.order is None else found[..., self.order, :][..., self.order]
+        matrix = over_degrees_of_freedom(self.noise.covariance(self.frequencies), self.n)
+        return matrix if self.order is None else matrix[..., self.order, :][..., self.order]
 
 
 class Limits(Protocol):
@@ -274,15 +274,15 @@ class Estimate(Result):
             The place that every cell of the result has now.
         """
         if isinstance(self.spread, TallySpread):
-            spread: FloatArray | TallySpread = replace(self.spread, order=order)
+            ordered: FloatArray | TallySpread = replace(self.spread, order=order)
         else:
-            spread = self.spread[..., order, :][..., order]
+            ordered = self.spread[..., order, :][..., order]
         bounds = None if self.bounds is None else self.bounds[:, order]
         own = None if self.own is None else self.own.of(order)
         limits = None if self.limits is None else self.limits.summed(np.argsort(order), order.size)
-        names = tuple(self.names[place] for place in order.tolist()) if self.names else ()
+        names = tuple(self.names[position] for position in order.tolist()) if self.names else ()
         moved = self.estimate[..., order]
-        return replace(self, estimate=moved, spread=spread, bounds=bounds, own=own, limits=limits, names=names)
+        return replace(self, estimate=moved, spread=ordered, bounds=bounds, own=own, limits=limits, names=names)
 
     def summed(self, of_cell: IntArray, size: int) -> Estimate:
         """Add one table's cells up, `of_cell` being the new place of every cell; infinite variances stay infinite.
@@ -323,10 +323,10 @@ class Estimate(Result):
         alpha : float
             One minus the confidence.
         """
-        found = self._found_limits(alpha) if self.limits is None else self.limits.limits(significance(alpha))
-        return np.stack([np.minimum(found[..., 0], self.estimate), np.maximum(found[..., 1], self.estimate)], axis=-1)
+        limits = self._own_limits(alpha) if self.limits is None else self.limits.limits(significance(alpha))
+        return np.stack([np.minimum(limits[..., 0], self.estimate), np.maximum(limits[..., 1], self.estimate)], axis=-1)
 
-    def _found_limits(self, alpha: float) -> FloatArray:
+    def _own_limits(self, alpha: float) -> FloatArray:
         """Return what `conf_int` gives of the estimate's own spread and reports."""
         z = -NormalDist().inv_cdf(significance(alpha) / 2)
         if self.bounds is None:
@@ -363,8 +363,8 @@ class Estimate(Result):
         gain = np.broadcast_to(1 / (every - none), self.estimate.shape)
         offset = np.broadcast_to(-none / (every - none), self.estimate.shape)
         counts = np.clip(np.round((self.estimate - none) * gain * self.n, _DIGITS), 0, self.n)
-        one = np.ones((1, 1))
-        return OwnReports(self.n * one, gain.reshape(1, -1), offset.reshape(1, -1), counts.reshape(1, -1), one)
+        ones = np.ones((1, 1))
+        return OwnReports(self.n * ones, gain.reshape(1, -1), offset.reshape(1, -1), counts.reshape(1, -1), ones)
 
     def wilson(self, z: float, bounds: FloatArray) -> FloatArray:
         """Return Wilson's intervals, rescaled, z being the normal quantile.
@@ -479,8 +479,8 @@ def invert(tally: Tally, privacy: PrivacyStatement | None = None) -> Estimate:
     """
     refuse_empty(tally.n)
     estimate = tally.noise.debias(tally.proportions)
-    spread = TallySpread(tally.noise, estimate, tally.n)
-    return Estimate(estimate, spread, tally.n, privacy, tally.simulated, tally.noise.bounds())
+    covariance = TallySpread(tally.noise, estimate, tally.n)
+    return Estimate(estimate, covariance, tally.n, privacy, tally.simulated, tally.noise.bounds())
 
 
 def summed(values: FloatArray, covariance: FloatArray, of_cell: IntArray, size: int) -> tuple[FloatArray, FloatArray]:
@@ -522,6 +522,6 @@ def refuse_empty(n: int, whose: str = "this tally") -> None:
         )
 
 
-def over_degrees_of_freedom(spread: FloatArray, n: int) -> FloatArray:
+def over_degrees_of_freedom(covariance: FloatArray, n: int) -> FloatArray:
     """Divide variances or covariances of one report by n - 1; a single one leaves them infinite."""
-    return spread / (n - 1) if n > 1 else np.full_like(spread, np.inf)
+    return covariance / (n - 1) if n > 1 else np.full_like(covariance, np.inf)

@@ -213,8 +213,8 @@ class HierarchicalEM:
         gradient = self.reports.gradient(self.reports.push(self._whole(frequencies)))[self.places]
         expected, fitted = frequencies * gradient, frequencies
         for classes in self.partitions:
-            wanted, found = (np.bincount(classes, weights=table) for table in (expected, fitted))
-            fitted = fitted * np.divide(wanted, found, out=np.zeros_like(found), where=found > 0)[classes]
+            wanted, reached = (np.bincount(classes, weights=table) for table in (expected, fitted))
+            fitted = fitted * np.divide(wanted, reached, out=np.zeros_like(reached), where=reached > 0)[classes]
         step: FloatArray = fitted / fitted.sum()
         return step
 
@@ -223,7 +223,7 @@ class HierarchicalEM:
 
         It is followed in logarithms, whose combinations stay within the model.
         """
-        first, second, third = (np.log(np.maximum(one, np.finfo(float).tiny)) for one in (start, once, twice))
+        first, second, third = (np.log(np.maximum(shares, np.finfo(float).tiny)) for shares in (start, once, twice))
         change, bend, weights = second - first, third - 2 * second + first, np.sqrt(twice)
         length = np.linalg.norm(weights * change) / max(float(np.linalg.norm(weights * bend)), np.finfo(float).tiny)
         least = self.log_likelihood(twice)

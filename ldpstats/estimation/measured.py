@@ -89,10 +89,10 @@ def positive_shares(frequencies: FloatArray) -> FloatArray:
     return shares
 
 
-def steadied(found: Estimate) -> FloatArray:
+def steadied(estimate: Estimate) -> FloatArray:
     """Add half a respondent to every cell of an estimate, none below zero, so that plug-in variances stay positive."""
-    proper = np.maximum(found.estimate, np.finfo(float).tiny)
-    shares: FloatArray = (found.n * proper / proper.sum() + 0.5) / (found.n + proper.size / 2)
+    proper = np.maximum(estimate.estimate, np.finfo(float).tiny)
+    shares: FloatArray = (estimate.n * proper / proper.sum() + 0.5) / (estimate.n + proper.size / 2)
     return shares
 
 
@@ -103,12 +103,11 @@ def measured_by(blocks: Sequence[Block]) -> Measured:
     tests would exceed their level where cells are rare (.10 instead of .04 for 500 reports by Hadamard response).
     """
     refuse_empty(len(blocks), "what is measured")
-    found = [invert(block.tally) for block in blocks]
+    estimates = [invert(block.tally) for block in blocks]
     sums = [np.eye(block.question.answers)[np.asarray(block.question.classes)].T for block in blocks]
     from scipy.linalg import block_diag
 
-    pairs = zip(blocks, found, strict=True)
-    spread = block_diag(*(block.tally.noise.covariance(steadied(one)) / one.n for block, one in pairs))
-    return Measured(
-        np.vstack(sums), np.concatenate([one.estimate for one in found]), spread, sum(one.n for one in found)
-    )
+    pairs = zip(blocks, estimates, strict=True)
+    covariance = block_diag(*(block.tally.noise.covariance(steadied(own)) / own.n for block, own in pairs))
+    n = sum(own.n for own in estimates)
+    return Measured(np.vstack(sums), np.concatenate([own.estimate for own in estimates]), covariance, n)

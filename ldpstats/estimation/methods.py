@@ -155,7 +155,7 @@ def mle_apx(frequencies: FloatArray, variance: NoiseVariance) -> FloatArray:
     at p + q = 1 both agree. It drops the terms of the normal score that do not grow with n, as the paper's closed
     form does, and so maximizes the quasi-likelihood of the variance; exactly, by sorting.
     """
-    noise = np.stack([np.ravel(one) for one in np.broadcast_arrays(variance.base, variance.slope)])
+    noise = np.stack([np.ravel(coefficients) for coefficients in np.broadcast_arrays(variance.base, variance.slope)])
     if np.any(np.ptp(noise, axis=-1) > 1e-9 * np.abs(noise).max()):
         raise LdpstatsError(
             "noise that differs between the values",
@@ -179,8 +179,8 @@ def power(frequencies: FloatArray, variance: NoiseVariance) -> FloatArray:
     about s · variance / estimate of bias. The sum is biased either way.
     """
     k = frequencies.shape[-1]
-    tables, spread = frequencies.reshape(-1, k), np.broadcast_to(variance.std_err, frequencies.shape).reshape(-1, k)
-    rows = [_power_law_means(table, std_err, variance.n) for table, std_err in zip(tables, spread, strict=True)]
+    tables, std_errors = frequencies.reshape(-1, k), np.broadcast_to(variance.std_err, frequencies.shape).reshape(-1, k)
+    rows = [_power_law_means(table, std_err, variance.n) for table, std_err in zip(tables, std_errors, strict=True)]
     return np.reshape(rows, frequencies.shape)
 
 
@@ -215,22 +215,22 @@ def _shares(positive: FloatArray) -> FloatArray:
 
 def _power_law_means(frequencies: FloatArray, std_err: FloatArray, n: int) -> FloatArray:
     """Return the posterior means of Power for one table; estimates without noise stay."""
-    counts, spread, means = frequencies * n, std_err * n, frequencies.astype(float)
-    noisy = np.flatnonzero(spread > 0)
+    counts, errors, means = frequencies * n, std_err * n, frequencies.astype(float)
+    noisy = np.flatnonzero(errors > 0)
     if noisy.size:
-        held, width = _respondents(n, float(spread[noisy].min()))
+        held, width = _respondents(n, float(errors[noisy].min()))
         log_law = np.log(width) - _exponent(held, width, float(counts.mean())) * np.log(held)
         for value in noisy:
-            logarithms = log_law - (counts[value] - held) ** 2 / (2 * spread[value] ** 2)
+            logarithms = log_law - (counts[value] - held) ** 2 / (2 * errors[value] ** 2)
             weights = np.exp(logarithms - logarithms.max())
             means[value] = weights @ held / weights.sum() / n
     return means
 
 
-def _respondents(n: int, spread: float) -> tuple[FloatArray, FloatArray]:
+def _respondents(n: int, error: float) -> tuple[FloatArray, FloatArray]:
     """Divide 1, ..., n into ranges across which neither law nor noise changes; return middles and lengths."""
     by_law = np.geomspace(1, n + 1, 2 + int(100 * np.log(n + 1)))
-    by_noise = np.arange(1, n + 1, max(1.0, spread / 32))
+    by_noise = np.arange(1, n + 1, max(1.0, error / 32))
     edges = np.unique(np.concatenate([by_law, by_noise]).round())
     width = np.diff(edges)
     return edges[:-1] + (width - 1) / 2, width
@@ -372,6 +372,6 @@ def known_method(method: str) -> str:
 
 def processed(tally: Tally, unbiased: Estimate, method: str) -> ProcessedEstimate:
     """Estimate by a method that needs no more than the counts and their unbiased estimate."""
-    found = METHODS[method](tally, unbiased)
-    frequencies, fitted = (found.frequencies, found) if isinstance(found, Fitted) else (found, None)
+    outcome = METHODS[method](tally, unbiased)
+    frequencies, fitted = (outcome.frequencies, outcome) if isinstance(outcome, Fitted) else (outcome, None)
     return ProcessedEstimate(frequencies, method, tally.n, unbiased.privacy, tally.simulated, fitted)

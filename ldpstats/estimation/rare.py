@@ -50,17 +50,17 @@ class OwnReports:
         """Return mid-p intervals: for every cell, the frequencies that neither tail of the weighted counts rejects."""
         if len(self.n) == 1:
             # very many cells of one tally have few different counts
-            different, place = np.unique(
+            different, kind = np.unique(
                 np.concatenate([self.gain, self.offset, self.counts]), axis=1, return_inverse=True
             )
             first = np.zeros(different.shape[1], dtype=np.int64)
-            first[place] = np.arange(place.size)
-            return self.of(first).ungrouped_limits(alpha)[place]
+            first[kind] = np.arange(kind.size)
+            return self.of(first).ungrouped_limits(alpha)[kind]
         cells = np.arange(self.counts.shape[1])
         parts = [cells[start : start + _AT_ONCE] for start in range(0, cells.size, _AT_ONCE)]
         grouped = self._in_groups()
-        found = [grouped.of(part).ungrouped_limits(alpha) for part in parts]
-        return np.concatenate([np.empty((0, 2)), *found])
+        limits = [grouped.of(part).ungrouped_limits(alpha) for part in parts]
+        return np.concatenate([np.empty((0, 2)), *limits])
 
     def ungrouped_limits(self, alpha: float) -> FloatArray:
         """Return the same without taking blocks together, for all cells at once."""
@@ -106,8 +106,8 @@ class OwnReports:
         # a report of a group counts for the average of what it counts for in its blocks
         weights = np.array([(self.n * self.weights)[group].sum(axis=0) for group in groups]) / n
         gain, offset = (
-            np.array([(self.n * self.weights * one)[group].sum(axis=0) for group in groups]) / (n * weights)
-            for one in (self.gain, self.offset)
+            np.array([(self.n * self.weights * rows)[group].sum(axis=0) for group in groups]) / (n * weights)
+            for rows in (self.gain, self.offset)
         )
         counts = np.array([(self.weights * self.counts)[group].sum(axis=0) for group in groups]) / weights
         return OwnReports(n, gain, offset, counts, weights)

@@ -68,11 +68,11 @@ def _filled(estimate: FloatArray, threshold: FloatArray, slope: FloatArray, tota
 def _cheapest_moved(estimate: FloatArray, precision: FloatArray) -> FloatArray:
     """Empty the cells with the least weight until the rest is below one; give the last what is missing."""
     positive = np.maximum(estimate, 0)
-    _, place = np.unique(precision, return_inverse=True)
-    held = np.bincount(place, weights=positive)
+    _, rank = np.unique(precision, return_inverse=True)
+    held = np.bincount(rank, weights=positive)
     dearer = held.sum() - held.cumsum()
     last = int(np.argmax(dearer <= 1))
-    proper, moved = np.where(place > last, positive, 0.0), place == last
+    proper, moved = np.where(rank > last, positive, 0.0), rank == last
     alike = np.ones(np.count_nonzero(moved))
     proper[moved] = _filled(estimate[moved], 0 * alike, alike, max(1 - proper.sum(), 0.0))
     return proper
@@ -119,16 +119,16 @@ def nearest_in_information(
     everywhere, _ = _held(curvature, target, np.ones(target.shape, dtype=np.bool_))
     free, exchanges = np.ones(target.shape, dtype=np.bool_) if free is None else free, 0
     while True:
-        found, slope = _held(curvature, target, free)
-        wrong = np.where(free, found < -_ROUNDING, slope > _ROUNDING)
+        solution, slope = _held(curvature, target, free)
+        wrong = np.where(free, solution < -_ROUNDING, slope > _ROUNDING)
         unsettled = wrong.any(axis=-1)
         if not unsettled.any() or exchanges > _EXCHANGES_AT_ONCE + 10 * cells:
             break
         exchanges += 1
         free = free ^ (wrong if exchanges <= _EXCHANGES_AT_ONCE else _last(wrong))
-    beyond = found - everywhere
+    beyond = solution - everywhere
     distance = scale * (_times(beyond, curvature) * beyond).sum(axis=-1)
-    return ConstrainedMaximum(np.maximum(found, 0), distance, free)
+    return ConstrainedMaximum(np.maximum(solution, 0), distance, free)
 
 
 def _held(curvature: FloatArray, target: FloatArray, free: BoolArray) -> tuple[FloatArray, FloatArray]:
@@ -142,8 +142,8 @@ def _held(curvature: FloatArray, target: FloatArray, free: BoolArray) -> tuple[F
     bordered[:, :-1, -1] = bordered[:, -1, :-1] = free
     right = np.concatenate([np.where(free, target, 0), np.ones((tables, 1))], axis=1)
     solved = np.linalg.solve(bordered, right[..., None])[..., 0]
-    found = np.where(free, solved[:, :-1], 0)
-    return found, target - _times(found, curvature) - solved[:, -1:]
+    solution = np.where(free, solved[:, :-1], 0)
+    return solution, target - _times(solution, curvature) - solved[:, -1:]
 
 
 def _held_alike(curvature: FloatArray, target: FloatArray, free: BoolArray) -> tuple[FloatArray, FloatArray]:
@@ -152,9 +152,9 @@ def _held_alike(curvature: FloatArray, target: FloatArray, free: BoolArray) -> t
     columns = np.stack([target[0, cells], np.ones(cells.size)], axis=1)
     solved, ones = np.linalg.solve(curvature[np.ix_(cells, cells)], columns).T
     price = (solved.sum() - 1) / ones.sum()
-    found = np.zeros_like(target)
-    found[0, cells] = solved - price * ones
-    return found, target - found @ curvature - price
+    solution = np.zeros_like(target)
+    solution[0, cells] = solved - price * ones
+    return solution, target - solution @ curvature - price
 
 
 def _times(rows: FloatArray, curvature: FloatArray) -> FloatArray:
@@ -193,9 +193,9 @@ def proportionally_fitted(frequencies: FloatArray, partitions: Iterable[IntArray
     for _ in range(rounds):
         off = np.zeros(tables)
         for own, totals in parts:
-            found = np.bincount(own, weights=even.ravel())
-            off = np.maximum(off, np.abs(found - totals).reshape(tables, -1).max(axis=1))
-            ratios = np.divide(totals, found, out=np.zeros_like(totals), where=found > 0)[own]
+            reached = np.bincount(own, weights=even.ravel())
+            off = np.maximum(off, np.abs(reached - totals).reshape(tables, -1).max(axis=1))
+            ratios = np.divide(totals, reached, out=np.zeros_like(totals), where=reached > 0)[own]
             even[wrong] *= ratios.reshape(even.shape)[wrong]
         wrong &= off > _WRONG
         if not wrong.any():

@@ -17,7 +17,7 @@ from ldpstats.estimation.measured import positive_shares, steadied
 from ldpstats.estimation.rare import OwnReports
 from ldpstats.numbers.arrays import FloatArray
 
-Found = TypeVar("Found")
+Made = TypeVar("Made")
 
 
 class LinearPooling:
@@ -29,10 +29,10 @@ class LinearPooling:
     """
 
     def __init__(self, measurements: Sequence[Block]) -> None:
-        both = [one.summed for one in measurements]
-        self._measurements, self._sums = [one for one, _ in both], [added for _, added in both]
-        for one in self._measurements:
-            refuse_empty(one.n, "a pooled block")
+        both = [block.summed for block in measurements]
+        self._measurements, self._sums = [block for block, _ in both], [added for _, added in both]
+        for block in self._measurements:
+            refuse_empty(block.n, "a pooled block")
         self._alone = len(both) == 1 and self._measurements[0].question.is_bijection and self._inverts()
         if not self._alone:
             _ = self._solution  # refused where cells stay open
@@ -57,11 +57,11 @@ class LinearPooling:
         return [weight if added is None else weight @ added.T for weight, added in parts]
 
     def _chosen(self, measurements: Sequence[Block]) -> tuple[list[FloatArray], FloatArray]:
-        designs = _of_each(measurements, lambda one: one.design())
+        designs = _of_each(measurements, lambda block: block.design())
         cells = designs[0][0].shape[1]
         uniform = np.full(cells, 1 / cells)
-        spread = _of_each(measurements, lambda one: one.report_covariance(uniform))
-        weights = [one.n / np.diagonal(own) for one, own in zip(measurements, spread, strict=True)]
+        covariances = _of_each(measurements, lambda block: block.report_covariance(uniform))
+        weights = [block.n / np.diagonal(own) for block, own in zip(measurements, covariances, strict=True)]
         weighted = [matrix.T * weight for (matrix, _), weight in zip(designs, weights, strict=True)]
         gram = sum(
             (left @ matrix for left, (matrix, _) in zip(weighted, designs, strict=True)), np.zeros((cells, cells))
@@ -73,18 +73,18 @@ class LinearPooling:
                 "Test hypotheses about the contrasts they do tell, or collect a block that asks for the cells.",
             )
         ends = np.cumsum([left.shape[1] for left in weighted])[:-1]
-        found = np.split(np.linalg.solve(gram, np.hstack(weighted)), ends, axis=1)
-        offsets = [weight @ offset for weight, (_, offset) in zip(found, designs, strict=True)]
-        return found, -np.sum(offsets, axis=0)
+        operators = np.split(np.linalg.solve(gram, np.hstack(weighted)), ends, axis=1)
+        offsets = [weight @ offset for weight, (_, offset) in zip(operators, designs, strict=True)]
+        return operators, -np.sum(offsets, axis=0)
 
     def estimate(self, counts: Sequence[NDArray[np.int64]]) -> FloatArray:
         """Return the estimated cell frequencies for one tally per measurement (leading axes: many tables)."""
         if self._alone:
-            (one,), (added,), (tally,) = self._measurements, self._sums, counts
-            inverted: FloatArray = one.noise.debias((tally if added is None else tally @ added) / one.n)
-            return inverted[..., one.question.classes]
+            (block,), (added,), (tally,) = self._measurements, self._sums, counts
+            inverted: FloatArray = block.noise.debias((tally if added is None else tally @ added) / block.n)
+            return inverted[..., block.question.classes]
         parts = zip(self._measurements, self.operators, counts, strict=True)
-        pooled: FloatArray = np.sum([tally / one.n @ operator.T for one, operator, tally in parts], axis=0)
+        pooled: FloatArray = np.sum([tally / block.n @ operator.T for block, operator, tally in parts], axis=0)
         return pooled + self._solution[1]
 
     def covariance(self, frequencies: FloatArray) -> FloatArray:
@@ -95,23 +95,23 @@ class LinearPooling:
         """
         proper = positive_shares(frequencies)
         if self._alone:
-            (one,) = self._measurements
-            places = one.classes
-            covariance = one.noise.covariance(one.question.answer_frequencies(proper)) / one.n
-            return covariance if one.question.is_identity else covariance[..., places[:, None], places]
-        of_reports = _of_each(self._measurements, lambda one: one.report_covariance(proper))
+            (block,) = self._measurements
+            places = block.classes
+            covariance = block.noise.covariance(block.question.answer_frequencies(proper)) / block.n
+            return covariance if block.question.is_identity else covariance[..., places[:, None], places]
+        of_reports = _of_each(self._measurements, lambda block: block.report_covariance(proper))
         parts = zip(self._measurements, self._solution[0], of_reports, strict=True)
-        spread: FloatArray = np.sum([operator @ own @ operator.T / one.n for one, operator, own in parts], axis=0)
-        return spread
+        pooled: FloatArray = np.sum([operator @ own @ operator.T / block.n for block, operator, own in parts], axis=0)
+        return pooled
 
 
-def _of_each(measurements: Sequence[Block], found: Callable[[Block], Found]) -> list[Found]:
-    """Return `found` of each measurement, worked out once for those that ask the same in the same way."""
-    known: dict[Hashable, Found] = {}
-    asked = [(one.question, one.noise) for one in measurements]
-    for key, one in zip(asked, measurements, strict=True):
+def _of_each(measurements: Sequence[Block], work_out: Callable[[Block], Made]) -> list[Made]:
+    """Return what `work_out` makes of each measurement, worked out once for those that ask the same in the same way."""
+    known: dict[Hashable, Made] = {}
+    asked = [(block.question, block.noise) for block in measurements]
+    for key, block in zip(asked, measurements, strict=True):
         if key not in known:
-            known[key] = found(one)
+            known[key] = work_out(block)
     return [known[key] for key in asked]
 
 
@@ -156,7 +156,7 @@ class UnbiasedPooling(LinearPooling):
             truths = stack.truth * stack.n
             shares = truths / (truths * stack.truth).sum()
             own = zip(shares.ravel(), measurements, strict=True)
-            weights = [share * np.eye(one.question.cells)[one.classes] for share, one in own]
+            weights = [share * np.eye(block.question.cells)[block.classes] for share, block in own]
             return weights, -(shares * stack.fakes).sum(axis=0)
         return super()._chosen(measurements)
 
@@ -185,11 +185,11 @@ def _pooled_truths(stack: TruthOrFakeStack, weights: FloatArray) -> Estimate:
     estimate = (weights * (stack.counts - stack.n * stack.fakes)).sum(axis=0) / expected
     mean, often = stack.truth * estimate + stack.fakes, weights**2 * stack.n
     mean = np.where(mean < 0, stack.truth / (2 * n), mean)
-    spread = np.diag((often * mean).sum(axis=0)) - (often * mean).T @ mean
+    unscaled = np.diag((often * mean).sum(axis=0)) - (often * mean).T @ mean
     free = expected**2 - float((often * stack.truth**2).sum()) if n > 1 else 0.0
     gain = np.broadcast_to(stack.truth, stack.counts.shape)
     own = OwnReports(stack.n.astype(float), gain, stack.fakes, stack.counts.astype(float), weights)
-    return Estimate(estimate, spread / free if free else np.full_like(spread, np.inf), n, own=own)
+    return Estimate(estimate, unscaled / free if free else np.full_like(unscaled, np.inf), n, own=own)
 
 
 def two_blocks(blocks: Sequence[Block]) -> Estimate:
@@ -210,8 +210,10 @@ def two_blocks(blocks: Sequence[Block]) -> Estimate:
             "at least two blocks with reports",
             "'closed form' takes any number of them.",
         )
-    one, other = map(_inverted, last_two(blocks))
-    return Estimate((one.estimate + other.estimate) / 2, (one.covariance + other.covariance) / 4, one.n + other.n)
+    first, second = map(_inverted, last_two(blocks))
+    return Estimate(
+        (first.estimate + second.estimate) / 2, (first.covariance + second.covariance) / 4, first.n + second.n
+    )
 
 
 def full_blocks(blocks: Sequence[Block]) -> Sequence[Block]:
@@ -235,19 +237,19 @@ def last_two(blocks: Sequence[Block]) -> Sequence[Block]:
     return (full_blocks(blocks) if len(blocks) > 2 else blocks)[-2:]
 
 
-def steady_covariance(blocks: Sequence[Block], found: Estimate) -> FloatArray:
+def steady_covariance(blocks: Sequence[Block], estimate: Estimate) -> FloatArray:
     """Return the covariance of an unbiased estimate at the nearest proper shares, with n - 1 for n."""
-    shares_at = steadied(found)
+    shares_at = steadied(estimate)
     if len(blocks) == 1 and blocks[0].question.is_bijection:
         (block,) = blocks
-        spread = block.noise.covariance(block.question.answer_frequencies(shares_at))
-        return over_degrees_of_freedom(spread[np.ix_(block.classes, block.classes)], found.n)
+        covariance = block.noise.covariance(block.question.answer_frequencies(shares_at))
+        return over_degrees_of_freedom(covariance[np.ix_(block.classes, block.classes)], estimate.n)
     if not all_truth_or_fake(blocks):
-        return over_degrees_of_freedom(found.n * LinearPooling(blocks).covariance(shares_at), found.n)
+        return over_degrees_of_freedom(estimate.n * LinearPooling(blocks).covariance(shares_at), estimate.n)
     stack = TruthOrFakeStack.of(blocks)
     truthful, mean, often = float((stack.n * stack.truth**2).sum()), stack.mean(shares_at), stack.truth**2 * stack.n
-    spread = np.diag((often * mean).sum(axis=0)) - (often * mean).T @ mean
-    return over_degrees_of_freedom(found.n * spread / truthful**2, found.n)
+    covariance = np.diag((often * mean).sum(axis=0)) - (often * mean).T @ mean
+    return over_degrees_of_freedom(estimate.n * covariance / truthful**2, estimate.n)
 
 
 def _inverted(block: Block) -> Estimate:

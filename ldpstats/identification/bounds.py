@@ -127,7 +127,7 @@ class AssociationBounds(Result):
         none = bool(np.isnan(self.low))
         limits = {"the identified set as estimated": (self.point_low, self.point_high)}
         limits[self._confidence] = (self.low, self.high)
-        rows = [[name, *("-" if none else f"{one:.4f}" for one in ends)] for name, ends in limits.items()]
+        rows = [[name, *("-" if none else f"{end:.4f}" for end in ends)] for name, ends in limits.items()]
         words = f"No bounds: {self.words}." if none else f"{self.words[0].upper()}{self.words[1:]}."
         promised = [] if self.of is None else reports_in_sentences(self.of.n, self.of.privacy)
         whose = f" of {' and '.join(self.of.domain.names)}{self._kind}" if self.of else ""
@@ -182,11 +182,9 @@ class Bounds(Result):
 
     def __post_init__(self) -> None:
         significance(self.alpha)
-        limits = [getattr(self, name) for name in _LIMITS]
-        if any(one.shape != self.domain.shape for one in limits):
-            raise LdpstatsError(
-                f"limits of shapes {[one.shape for one in limits]}", f"four limits of each cell, {self.domain.shape}"
-            )
+        shapes = [getattr(self, name).shape for name in _LIMITS]
+        if any(shape != self.domain.shape for shape in shapes):
+            raise LdpstatsError(f"limits of shapes {shapes}", f"four limits of each cell, {self.domain.shape}")
 
     @cached_property
     def _possible(self) -> tuple[TargetCells, ...]:
@@ -220,11 +218,11 @@ class Bounds(Result):
             else "the limits hold the population's value, pointwise (each cell by itself), wherever it is among those "
             "that remain possible"
         )
-        spread = f"; the covariance is an upper bound, as {self.bound}" if self.bound else ""
+        note = f"; the covariance is an upper bound, as {self.bound}" if self.bound else ""
         return (
             f"with confidence of at least {_percent(self.alpha)}, as far as estimates from so many reports are normal, "
             f"{held}; nothing is assumed about what the reports do not identify; more reports reduce what sampling "
-            f"and randomization add, never the width of the identified set itself{spread}"
+            f"and randomization add, never the width of the identified set itself{note}"
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -246,7 +244,7 @@ class Bounds(Result):
         if not self._possible:
             limits = np.full((4, both.size()), np.nan)
         else:
-            limits = np.vstack([one.quotients(self.domain, conditions, names) for one in self._possible])
+            limits = np.vstack([possible.quotients(self.domain, conditions, names) for possible in self._possible])
         return pd.DataFrame(limits.T, index=both.index(), columns=list(_LIMITS))
 
     def cramers_v(self) -> AssociationBounds:
@@ -258,7 +256,7 @@ class Bounds(Result):
         if not self._possible:
             return AssociationBounds(np.nan, np.nan, np.nan, np.nan, self.why_not, self)
         rows, columns = self.domain.shape
-        within = [cramers_v_limits(one.tables, one.cells, (rows, columns)) for one in self._possible]
+        within = [cramers_v_limits(possible.tables, possible.cells, (rows, columns)) for possible in self._possible]
         upper = (
             "the largest possible one" if (rows, columns) == (2, 2) else "an outer bound, which need not be attained"
         )
@@ -318,7 +316,7 @@ class Bounds(Result):
         return Intervals(
             f"Bounds without an assumption: {' × '.join(self.domain.names)}",
             notes_of(self.simulated, self.n, self.upper, *said),
-            tuple(", ".join(map(str, cells[place])) for place in shown),
+            tuple(", ".join(map(str, cells[cell])) for cell in shown),
             (np.nan,) * shown.size,
             limits["lower"],
             limits["upper"],

@@ -106,8 +106,8 @@ def _least_square(tables: PossibleTables, deviations: _IndependenceResiduals) ->
         ("nonnegative", hstack([-padded, lengths]), rest),
     )
     curvature = np.r_[np.zeros(base.matrix.shape[1]), 2 / deviations.largest[there]]
-    found = next(constraints.minimized([np.zeros(curvature.size)], curvature)).bound
-    return max(found - _MISSED, 0.0)
+    bound = next(constraints.minimized([np.zeros(curvature.size)], curvature)).bound
+    return max(bound - _MISSED, 0.0)
 
 
 def _largest_square(tables: PossibleTables, deviations: _IndependenceResiduals) -> float:
@@ -127,5 +127,5 @@ def _largest_of_four(tables: PossibleTables, deviations: _IndependenceResiduals,
     first = deviations.linear[:1]
     farthest = max(float(-tables.least(-first)[0]), float(-tables.least(first)[0])) + deviations.rest[0]
     # r (1 − r) is least at one of the limits of r
-    least = [min(one.low[0] * (1 - one.low[0]), one.high[0] * (1 - one.high[0])) for one in margins]
+    least = [min(margin.low[0] * (1 - margin.low[0]), margin.high[0] * (1 - margin.high[0])) for margin in margins]
     return float(farthest**2 / (least[0] * least[1])) if min(least) > 0 else math.inf

@@ -71,7 +71,7 @@ class Identified:
         explained, disagreement, spare = _agreement(fixed.T @ error, fixed.T @ covariance @ fixed, sure)
         across = moves.T @ covariance @ fixed
         contrasts = moves.T @ error - across @ explained @ (fixed.T @ error)
-        spread = moves.T @ covariance @ moves - across @ explained @ across.T
+        of_contrasts = moves.T @ covariance @ moves - across @ explained @ across.T
         from scipy.linalg import qr
 
         many = moves.shape[1]
@@ -83,7 +83,7 @@ class Identified:
             )
         # as many sums as there are directions, none of which follows from the others
         rows = np.sort(qr(moves.T, mode="r", pivoting=True)[1][:many]) if many else np.zeros(0, dtype=np.int64)
-        root = _root_of(spread, moves[rows], np.trace(covariance), measured.n)
+        root = _root_of(of_contrasts, moves[rows], np.trace(covariance), measured.n)
         values = centre[rows] + moves[rows] @ contrasts
         return cls(csc_array(sums[rows]), values, root, disagreement, spare)
 
@@ -118,10 +118,10 @@ def _agreement(error: FloatArray, covariance: FloatArray, sure: float) -> tuple[
     return inverse, float(error @ inverse @ error), int(noisy.sum())
 
 
-def _root_of(spread: FloatArray, rows: FloatArray, total: float, n: int) -> FloatArray:
+def _root_of(covariance: FloatArray, rows: FloatArray, total: float, n: int) -> FloatArray:
     """Triangular root of the covariance of some sums, from that of the directions that they combine."""
-    variances, directions = np.linalg.eigh(spread)
-    least = max(_EMPTY / n**2, float(total) / max(n / _EMPTY, len(spread), 1))
+    variances, directions = np.linalg.eigh(covariance)
+    least = max(_EMPTY / n**2, float(total) / max(n / _EMPTY, len(covariance), 1))
     scaled = rows @ directions * np.sqrt(np.maximum(variances, 0) + least)
     upper: FloatArray = np.linalg.qr(scaled.T)[1]
     return upper.T

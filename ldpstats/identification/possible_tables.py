@@ -76,13 +76,13 @@ class Constraints:
         solver = clarabel.DefaultSolver(curved, np.zeros(many), self.matrix, self.right, cones, settings)
         for cost in progress(costs, "bounds", unit="programme"):
             solver.update(q=cost)
-            found = solver.solve()
-            multipliers = np.asarray(found.z)
-            sound = bool(np.isfinite(multipliers).all()) and np.isfinite(found.obj_val_dual)
+            solution = solver.solve()
+            multipliers = np.asarray(solution.z)
+            sound = bool(np.isfinite(multipliers).all()) and np.isfinite(solution.obj_val_dual)
             yield ConicSolution(
-                np.asarray(found.x),
+                np.asarray(solution.x),
                 multipliers if sound else np.zeros(self.right.size),
-                float(found.obj_val_dual) if sound else -np.inf,
+                float(solution.obj_val_dual) if sound else -np.inf,
             )
 
 
@@ -149,11 +149,11 @@ class PossibleTables:
         """
         values, held = np.zeros(len(objectives)), np.zeros(len(objectives), dtype=np.int64)
         normal, whole = np.zeros(self.cells) if given is None else given, np.ones(self.cells)
-        for place, (value, there) in enumerate(self.solved(objectives, given)):
-            values[place] = value
+        for index, (value, there) in enumerate(self.solved(objectives, given)):
+            values[index] = value
             if there is not None:
-                fixed = np.vstack([whole, objectives[place] - value * normal])
-                held[place] = _held_fast(self.sums, fixed, there)
+                fixed = np.vstack([whole, objectives[index] - value * normal])
+                held[index] = _held_fast(self.sums, fixed, there)
         return values, held
 
     def solved(self, objectives: FloatArray, given: FloatArray | None) -> Iterator[tuple[float, BoolArray | None]]:
@@ -214,7 +214,7 @@ class WholeTable:
 
     table: FloatArray  # p
     inverse: FloatArray  # derivative of the cells in the contrasts, shape (cells, contrasts)
-    spread: FloatArray  # G Gᵀ
+    covariance: FloatArray  # G Gᵀ
 
     @classmethod
     def of(cls, identified: Identified) -> WholeTable | None:
@@ -234,42 +234,42 @@ class WholeTable:
         """
         alone = objective > objective.min()
         last = alone & (np.count_nonzero(alone) == 1)
-        toward, total = self.spread @ objective, float(objective @ self.spread @ objective)
-        found, slopes, empty = self.table, np.zeros(objective.size), np.zeros(objective.size, dtype=np.bool_)
+        toward, total = self.covariance @ objective, float(objective @ self.covariance @ objective)
+        table, slopes, empty = self.table, np.zeros(objective.size), np.zeros(objective.size, dtype=np.bool_)
         for exchange in range(_EXCHANGES_AT_ONCE + objective.size):
             pulled, across = self._held(empty, np.stack([self.table, toward], axis=1)).T
-            room, along = 1 - float(pulled @ self.table[empty]), toward - self.spread[:, empty] @ across
+            room, along = 1 - float(pulled @ self.table[empty]), toward - self.covariance[:, empty] @ across
             length = float(objective @ along)
             # where all that the objective sees is empty nothing moves it, and where too much is, no table is left
             price = np.sqrt(length / room) if room > 0 and length > _FLAT * total else math.nan
-            found = self.table - self.spread[:, empty] @ pulled - along / price
+            table = self.table - self.covariance[:, empty] @ pulled - along / price
             slopes = np.zeros(objective.size)
-            slopes[empty], found[empty] = across - price * pulled, 0.0
-            wrong = np.where(empty, slopes < -_WRONG * np.abs(slopes).max(initial=0.0), found < -_WRONG) & ~last
+            slopes[empty], table[empty] = across - price * pulled, 0.0
+            wrong = np.where(empty, slopes < -_WRONG * np.abs(slopes).max(initial=0.0), table < -_WRONG) & ~last
             if not wrong.any():
                 break
             empty = empty ^ (wrong if exchange < _EXCHANGES_AT_ONCE else np.arange(wrong.size) == wrong.argmax())
-        if (found[last] < 0).any():
-            return np.where(last, 0.0, found), objective
-        return found, slopes
+        if (table[last] < 0).any():
+            return np.where(last, 0.0, table), objective
+        return table, slopes
 
     def nearest(self, possible: BoolArray) -> tuple[FloatArray, float] | None:
         """Nearest proper table with only these cells, and its squared distance; None if none is found."""
         empty = ~possible
         for _ in range(_EXCHANGES_AT_ONCE):
             pulled = self._held(empty, self.table[:, None])[:, 0]
-            found, slopes = self.table - self.spread[:, empty] @ pulled, np.zeros(empty.size)
-            found[empty], slopes[empty] = 0.0, -pulled
-            wrong = np.where(empty, slopes < -_WRONG * np.abs(slopes).max(initial=0.0), found < -_WRONG) & possible
+            table, slopes = self.table - self.covariance[:, empty] @ pulled, np.zeros(empty.size)
+            table[empty], slopes[empty] = 0.0, -pulled
+            wrong = np.where(empty, slopes < -_WRONG * np.abs(slopes).max(initial=0.0), table < -_WRONG) & possible
             if not wrong.any():
-                return found, float(pulled @ self.table[empty])
+                return table, float(pulled @ self.table[empty])
             empty = empty ^ wrong
         return None
 
     def _held(self, empty: BoolArray, columns: FloatArray) -> FloatArray:
         """Solve for the multipliers of the empty cells; nan where the system is singular."""
         try:
-            return np.linalg.solve(self.spread[np.ix_(empty, empty)], columns[empty])
+            return np.linalg.solve(self.covariance[np.ix_(empty, empty)], columns[empty])
         except np.linalg.LinAlgError:
             return np.full((int(empty.sum()), columns.shape[1]), np.nan)
 
@@ -290,7 +290,7 @@ def confidence_set(
     Its radius is that of all contrasts together; with a smaller `df` it is for parts of them only.
     """
     reach = radius(identified.df if df is None else df, alpha)
-    scaled = whole and replace(whole, spread=reach**2 * whole.spread)
+    scaled = whole and replace(whole, covariance=reach**2 * whole.covariance)
     return PossibleTables(
         identified.sums, identified.values, reach * identified.root if identified.df else None, scaled
     )
@@ -322,10 +322,10 @@ def nearest_table(identified: Identified) -> NearestTable:
 
 def nearest_among(identified: Identified, possible: BoolArray, whole: WholeTable | None) -> NearestTable:
     """As `nearest_table`, of the proper tables with only these cells."""
-    found = whole and whole.nearest(possible)
-    if not found:
+    nearest = whole and whole.nearest(possible)
+    if not nearest:
         return nearest_table(replace(identified, sums=identified.sums[:, np.flatnonzero(possible)]))
-    return NearestTable(*found, _held_fast(identified.sums, np.ones((1, possible.size)), found[0] > _EMPTY))
+    return NearestTable(*nearest, _held_fast(identified.sums, np.ones((1, possible.size)), nearest[0] > _EMPTY))
 
 
 def same_sums(identified: Identified, table: FloatArray, whole: WholeTable | None = None) -> PossibleTables:
@@ -363,13 +363,13 @@ def _equations(tables: PossibleTables, normal: FloatArray) -> Any:
     from scipy.sparse import csc_array, hstack, vstack
 
     free = 0 if tables.root is None else tables.values.size
-    spread = csc_array((tables.values.size, 0)) if tables.root is None else csc_array(-tables.root)
-    one, none = csc_array((1, 1)), csc_array((1, free))
+    root = csc_array((tables.values.size, 0)) if tables.root is None else csc_array(-tables.root)
+    zero, none = csc_array((1, 1)), csc_array((1, free))
     return vstack(
         [
-            hstack([csc_array(normal[None]), one, none]),
+            hstack([csc_array(normal[None]), zero, none]),
             hstack([csc_array(np.ones((1, tables.cells))), csc_array([[-1.0]]), none]),
-            hstack([tables.sums, csc_array(-tables.values[:, None]), spread]),
+            hstack([tables.sums, csc_array(-tables.values[:, None]), root]),
         ]
     )
 
@@ -406,11 +406,11 @@ class Pointwise:
         """
         normal = np.ones(objectives.shape[1]) if given is None else given
         tried = np.full(len(objectives), self.identified.df)
-        found, held = self._within(self.identified.df).least_and_held(objectives, given)
-        for row in np.flatnonzero(found <= objectives.min(axis=1) + _AT_THE_END):
-            found[row] = objectives[row].min()
+        values, held = self._within(self.identified.df).least_and_held(objectives, given)
+        for row in np.flatnonzero(values <= objectives.min(axis=1) + _AT_THE_END):
+            values[row] = objectives[row].min()
             # where to go on if a value at the end, with only these cells, is rejected
-            ended = nearest_among(self.identified, objectives[row] == found[row] * normal, self.whole)
+            ended = nearest_among(self.identified, objectives[row] == values[row] * normal, self.whole)
             rejecting = self._rejecting(ended.distance)
             held[row] = rejecting if rejecting >= max(ended.held, 1) else 0
             tried[row] = held[row] + 1
@@ -419,8 +419,8 @@ class Pointwise:
             for degrees in np.unique(tried[falling]):
                 rows = falling[tried[falling] == degrees]
                 nearer, held[rows] = self._within(int(degrees)).least_and_held(objectives[rows], given)
-                found[rows] = np.where(held[rows] <= degrees, np.maximum(nearer, found[rows]), found[rows])
-        return found
+                values[rows] = np.where(held[rows] <= degrees, np.maximum(nearer, values[rows]), values[rows])
+        return values
 
     @property
     def _fewest(self) -> int:

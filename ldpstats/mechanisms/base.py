@@ -354,14 +354,14 @@ class Mechanism(Saveable, ABC):
         fit = tally_fit(self._own_tally(reports_or_counts))
         if not isinstance(reports_or_counts, Reports) or not len(reports_or_counts):
             return fit
-        found: list[ComponentTest] = []
+        tests: list[ComponentTest] = []
         law = self.noise.size_law()
         if law is not None and len(reports_or_counts.data) * self.noise.outputs <= _CHUNK_ENTRIES:
-            found += report_sizes(self.contributions(reports_or_counts.data).sum(axis=1), law)
+            tests += report_sizes(self.contributions(reports_or_counts.data).sum(axis=1), law)
         # one respondent keeps her function for all her repeated answers
         if self.hash_symbols is not None and not self.longitudinal:
-            found += repeated_functions(np.ascontiguousarray(reports_or_counts.data[:, :2]))
-        return replace(fit, components=(*fit.components, *found))
+            tests += repeated_functions(np.ascontiguousarray(reports_or_counts.data[:, :2]))
+        return replace(fit, components=(*fit.components, *tests))
 
     def _own_tally(self, reports_or_counts: Reports | Tally) -> Tally:
         """Count reports, or check that a tally is one of this mechanism."""
@@ -450,15 +450,15 @@ class Mechanism(Saveable, ABC):
         array([0.0026, 0.0018, 0.0018, 0.0018])
         """
         noise, frequencies = self.noise, real_array(freq, "freq")
-        one = frequencies.ndim == 0
-        if one:
+        scalar = frequencies.ndim == 0
+        if scalar:
             frequencies = np.append(frequencies, np.full(self.k - 1, (1 - frequencies) / (self.k - 1)))
         if frequencies.shape != (self.k,) or not frequencies.min() >= 0 or abs(frequencies.sum() - 1) > 1e-9:
             raise LdpstatsError(
                 f"freq = {shortened(freq)}", f"a frequency from 0 to 1, or {self.k} of them that sum to 1"
             )
         variances = noise.variance(frequencies) / at_least(n, 1, "n")
-        return float(variances[0]) if one else variances
+        return float(variances[0]) if scalar else variances
 
     def to_dict(self) -> dict[str, Any]:
         """Return the name and the parameters as plain values."""
@@ -484,7 +484,7 @@ def joint_ratio(mechanisms: Iterable[Mechanism]) -> Fraction | None:
     mechanisms : iterable of Mechanism
         Those of the reports.
     """
-    ratios = [one.lifetime_ratio() for one in mechanisms]
+    ratios = [mechanism.lifetime_ratio() for mechanism in mechanisms]
     known = [ratio for ratio in ratios if ratio is not None]
     if len(known) < len(ratios):
         return None
@@ -538,9 +538,9 @@ class Reports(Saveable):
         rows = outside if data.ndim == 1 else outside.any(axis=1)
         impossible = np.flatnonzero(rows | ~self.mechanism.possible(data.astype(expected.dtype)))
         if impossible.size:
-            place = impossible[0]
+            position = impossible[0]
             raise ReportError(
-                f"the report {data[place].tolist()} at position {place} ({impossible.size} such reports)",
+                f"the report {data[position].tolist()} at position {position} ({impossible.size} such reports)",
                 f"reports that {self.mechanism} can send",
                 "Check that client and server use the same mechanism, k and epsilon.",
             )

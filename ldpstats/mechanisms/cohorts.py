@@ -290,8 +290,8 @@ def flipped(
 ) -> NDArray[np.uint8]:
     """Return packed reports: the cohorts' numbers, then filters with bits set at `places` and flipped at random."""
     filters = np.zeros((cohorts.size, -(-width // 8)), dtype=np.uint8)
-    for place in places.T:
-        set_bits(filters, place, np.ones(cohorts.size, dtype=np.bool_))
+    for bits in places.T:
+        set_bits(filters, bits, np.ones(cohorts.size, dtype=np.bool_))
     numbers = cohorts.astype(">u8").view(np.uint8).reshape(-1, 8)[:, 8 - header :]
     return np.hstack([numbers, filters ^ draws.bits(flip, cohorts.size, width)])
 

@@ -156,7 +156,7 @@ class FakeResponse(Mechanism):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "truth", at_least(self.truth, 1, "truth", GRID))
-        proper = len(self.fake) >= 2 and all(type(one) is int for one in self.fake) and min(self.fake) >= 0
+        proper = len(self.fake) >= 2 and all(type(numerator) is int for numerator in self.fake) and min(self.fake) >= 0
         if not proper or sum(self.fake) != GRID:
             raise LdpstatsError(
                 f"truth = {self.truth} with {len(self.fake)} fakes",
@@ -218,7 +218,7 @@ class FakeResponse(Mechanism):
     @property
     def noise(self) -> TruthOrFake:
         """Noise model: truth or a fake."""
-        return TruthOrFake(probability(self.truth), tuple(one / GRID for one in self.fake))
+        return TruthOrFake(probability(self.truth), tuple(numerator / GRID for numerator in self.fake))
 
     @property
     def probabilities(self) -> dict[str, int | list[int]]:

@@ -212,9 +212,9 @@ class Longitudinal(Mechanism):
         >>> [round(lgrr.changing_epsilon(rounds, others=0), 2) for rounds in (4, 8, 16, 64)]
         [1.8, 4.1, 8.82, 37.14]
         """
-        number, one = at_least(rounds, 1, "rounds"), at_least(changes, 0, "changes")
-        other = one if others is None else at_least(others, 0, "others")
-        return strict_epsilon(self.changing_ratio(number, min(one, number - 1), min(other, number - 1)))
+        number, own = at_least(rounds, 1, "rounds"), at_least(changes, 0, "changes")
+        other = own if others is None else at_least(others, 0, "others")
+        return strict_epsilon(self.changing_ratio(number, min(own, number - 1), min(other, number - 1)))
 
     def privacy(self, rounds: int | None = None, changes: int = 0) -> PrivacyStatement:
         """Return the guarantee for everything that a respondent ever sends about one value.
@@ -294,7 +294,7 @@ def _side_by_side(path: Path, lengths: Sequence[int]) -> Iterator[Course]:
     for pair, length in zip(path, lengths, strict=True):
         together[pair] = together.get(pair, 0) + length
     yield tuple(sorted(together.items()))
-    yield tuple(sorted(((other, one), length) for (one, other), length in together.items()))
+    yield tuple(sorted(((second, first), length) for (first, second), length in together.items()))
 
 
 def _paths(values: int, stretches: int, changes: int, others: int) -> Iterator[Path]:
@@ -305,21 +305,21 @@ def _paths(values: int, stretches: int, changes: int, others: int) -> Iterator[P
             yield path
             return
         before = path[-1] if path else None
-        for one in range(min(used + 1, values)):
-            for other in range(min(max(used, one + 1) + 1, values)):
-                spent = (0, 0) if before is None else (int(one != before[0]), int(other != before[1]))
+        for first in range(min(used + 1, values)):
+            for second in range(min(max(used, first + 1) + 1, values)):
+                spent = (0, 0) if before is None else (int(first != before[0]), int(second != before[1]))
                 after = (left[0] - spent[0], left[1] - spent[1])
-                if (one, other) != before and min(after) >= 0:
-                    yield from further((*path, (one, other)), max(used, one + 1, other + 1), after)
+                if (first, second) != before and min(after) >= 0:
+                    yield from further((*path, (first, second)), max(used, first + 1, second + 1), after)
 
     yield from further((), 0, (changes, others))
 
 
 def _affordable(courses: Iterable[Course], kinds: int) -> list[Course]:
     """List the courses; refuse them as soon as there are too many to enumerate."""
-    found, states = [], 0
+    listed, states = [], 0
     for course in courses:
-        found.append(course)
+        listed.append(course)
         states += max(_OVERHEAD, prod(comb(length + kinds - 1, kinds - 1) for _, length in course))
         if states > _MOST_STATES:
             raise LdpstatsError(
@@ -327,7 +327,7 @@ def _affordable(courses: Iterable[Course], kinds: int) -> list[Course]:
                 "so few that they can be enumerated",
                 "Ask about fewer rounds, changes or values; the level only rises with each of them.",
             )
-    return found
+    return listed
 
 
 def _exact_ratio(parts: RespondentSet, course: Course) -> Fraction:
@@ -337,7 +337,7 @@ def _exact_ratio(parts: RespondentSet, course: Course) -> Fraction:
         states, levels = _log_ratios(part, course)
         near = np.unique(states[levels >= levels.max() - _NEARLY], axis=0)
         sides = ([_probability(part, course, state, side) for side in (0, 1)] for state in near.tolist())
-        ratio *= max(one / other for one, other in sides) ** part.copies
+        ratio *= max(first / second for first, second in sides) ** part.copies
     return ratio
 
 
@@ -349,10 +349,10 @@ def _log_ratios(part: IndependentPart, course: Course) -> tuple[NDArray[np.int64
     """Return all counts of reports of each kind in each stretch, a row each, and their log likelihood ratios."""
     kinds = len(part.shown[0])
     choices = [_compositions(length, kinds) for _, length in course]
-    places = np.indices([len(one) for one in choices]).reshape(len(choices), -1)
-    states = np.stack([one[place] for one, place in zip(choices, places, strict=True)], axis=1)
-    one, other = (_log_probabilities(part, course, states, side) for side in (0, 1))
-    return states, one - other
+    places = np.indices([len(choice) for choice in choices]).reshape(len(choices), -1)
+    states = np.stack([choice[rows] for choice, rows in zip(choices, places, strict=True)], axis=1)
+    first, second = (_log_probabilities(part, course, states, side) for side in (0, 1))
+    return states, first - second
 
 
 def _log_probabilities(part: IndependentPart, course: Course, states: NDArray[np.int64], side: int) -> FloatArray:
@@ -369,7 +369,7 @@ def _probability(part: IndependentPart, course: Course, state: list[list[int]], 
     """Return the probability of the reports, up to a factor that depends on the number of rounds alone."""
     total = Fraction(1)
     for value, own in _stretches(course, side).items():
-        reports = [sum(counts) for counts in zip(*(state[place] for place in own), strict=True)]
+        reports = [sum(counts) for counts in zip(*(state[stretch] for stretch in own), strict=True)]
         drawn = part.permanent[value]
         joint = (
             often * prod(chance**number for chance, number in zip(shown, reports, strict=True))
@@ -382,13 +382,13 @@ def _probability(part: IndependentPart, course: Course, state: list[list[int]], 
 def _stretches(course: Course, side: int) -> Mapping[int, list[int]]:
     """Return, for each value of one of the two sequences, the stretches in which it is reported."""
     places: dict[int, list[int]] = {}
-    for place, (pair, _) in enumerate(course):
-        places.setdefault(pair[side], []).append(place)
+    for stretch, (pair, _) in enumerate(course):
+        places.setdefault(pair[side], []).append(stretch)
     return places
 
 
 def _shares(rows: tuple[tuple[int, ...], ...]) -> FloatArray:
-    return np.array([[float(Fraction(one, sum(row))) for one in row] for row in rows])
+    return np.array([[float(Fraction(weight, sum(row))) for weight in row] for row in rows])
 
 
 def _compositions(total: int, kinds: int) -> NDArray[np.int64]:

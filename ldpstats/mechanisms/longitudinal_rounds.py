@@ -176,10 +176,10 @@ def rounds_after(permanent: Mechanism, epsilon: float, fixed_show: int | None) -
             enough = middle
         else:
             too_little = middle
-    found = rounds(enough)
-    if found.ratio <= 1:
+    least_noisy = rounds(enough)
+    if least_noisy.ratio <= 1:
         raise LdpstatsError(f"first_epsilon = {epsilon!r}", "levels large enough to show on a grid of 2^-64")
-    return found
+    return least_noisy
 
 
 @dataclass(frozen=True, slots=True)

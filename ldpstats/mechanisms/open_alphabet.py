@@ -113,10 +113,10 @@ class OpenAlphabet(Saveable, ABC):
         """Join cohorts, hash the strings there, and randomize the symbols."""
         distinct, which = _distinct(strings)
         cohorts = draws.uniform(self._cohorts, which.size)
-        pairs, place = np.unique(which * self._cohorts + cohorts, return_inverse=True)
+        pairs, pair_of_string = np.unique(which * self._cohorts + cohorts, return_inverse=True)
         asked = (distinct[pair // self._cohorts] for pair in pairs.tolist())
         hashed = _hashed(asked, (pairs % self._cohorts).tolist(), self._functions, self._width, self.seed)
-        return self._sent(cohorts, hashed[place], draws)
+        return self._sent(cohorts, hashed[pair_of_string], draws)
 
     def estimate(
         self, reports: OpenReports | ArrayLike, candidates: Iterable[str], method: str = "least-squares"
@@ -146,10 +146,10 @@ class OpenAlphabet(Saveable, ABC):
         else:
             collected = Reports(mechanism, reports.data, reports.simulated)
         if method == "sparse":
-            found = _sparse(mechanism, collected)
+            frequencies = _sparse(mechanism, collected)
             simulated = len(collected) if collected.simulated else 0
             return ProcessedEstimate(
-                found, method, len(collected), self.privacy(), simulated, names=mechanism.candidates
+                frequencies, method, len(collected), self.privacy(), simulated, names=mechanism.candidates
             )
         refuse_too_many(mechanism.k, self._cohorts, self._functions, self._width)
         estimate = mechanism.estimate(collected, "unbiased" if method == "least-squares" else method)
@@ -378,9 +378,9 @@ def _distinct(strings: Iterable[str]) -> tuple[list[bytes], NDArray[np.int64]]:
         raise LdpstatsError(f"the single string {shortened(strings)}", "a list of strings")
     listed = list(strings)
     if infer_dtype(listed, skipna=False) not in ("string", "empty"):
-        place, value = next((i, value) for i, value in enumerate(listed) if not isinstance(value, str))
+        position, value = next((i, value) for i, value in enumerate(listed) if not isinstance(value, str))
         raise LdpstatsError(
-            f"{shortened(value)} of type {type(value).__name__} at position {place}",
+            f"{shortened(value)} of type {type(value).__name__} at position {position}",
             "strings",
             "Convert numbers with str; drop missing answers, or give them a string of their own.",
         )
@@ -424,6 +424,6 @@ def _sparse(mechanism: CandidateAnswers | CandidateFilters, reports: Reports) ->
     row = np.append(small * penalties, 0.0)
     design = np.hstack([filters, rest])
     chosen = np.flatnonzero(nnls(np.vstack([design, row]), np.append(slots, -1 / small))[0][:-1])
-    found = np.zeros(mechanism.k)
-    found[chosen] = nnls(design[:, [*chosen, -1]], slots)[0][:-1]
-    return found
+    frequencies = np.zeros(mechanism.k)
+    frequencies[chosen] = nnls(design[:, [*chosen, -1]], slots)[0][:-1]
+    return frequencies

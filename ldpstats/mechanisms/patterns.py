@@ -107,9 +107,9 @@ class Patterns(Mechanism):
 
     def contributions(self, reports: NDArray[Any]) -> NDArray[np.int64]:
         """Return a one-hot row for each report's set."""
-        found = np.zeros((len(reports), self.noise.outputs), dtype=np.int64)
-        found[np.arange(len(reports)), self._numbers(reports)] = 1
-        return found
+        rows = np.zeros((len(reports), self.noise.outputs), dtype=np.int64)
+        rows[np.arange(len(reports)), self._numbers(reports)] = 1
+        return rows
 
     def _numbers(self, reports: NDArray[Any]) -> NDArray[np.int64]:
         size = self.noise.support.size

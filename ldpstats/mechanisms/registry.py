@@ -111,14 +111,14 @@ def register_mechanism(kind: AnyMechanism) -> AnyMechanism:
         raise LdpstatsError(
             f"{shortened(kind)} as a mechanism", "a dataclass derived from Mechanism that supplies all abstract members"
         )
-    missing = {"k", "epsilon"} - {one.name for one in fields(kind)}
+    missing = {"k", "epsilon"} - {field.name for field in fields(kind)}
     if missing:
         raise LdpstatsError(f"{kind.__name__} without {one_line(sorted(missing))}", "the fields k and epsilon")
     if kind not in registered_mechanisms():
-        names, place = (kind.name, *kind.aliases), (kind.__module__, kind.__qualname__)
+        names, origin = (kind.name, *kind.aliases), (kind.__module__, kind.__qualname__)
         # a cell that is run again brings the same class again
-        others = tuple(one for one in _registered if (one.__module__, one.__qualname__) != place)
-        taken = {_RESERVED, *(name for one in REGISTRY + others for name in (one.name, *one.aliases))}
+        others = tuple(other for other in _registered if (other.__module__, other.__qualname__) != origin)
+        taken = {_RESERVED, *(name for known in REGISTRY + others for name in (known.name, *known.aliases))}
         if any(not name or name != name.strip().lower() or name in taken for name in names):
             raise LdpstatsError(
                 f"the names {one_line(list(names))} of {kind.__name__}", "names in lower case that no other has"
@@ -168,7 +168,7 @@ def mechanism(name: str, k: int, epsilon: float, **options: Any) -> Mechanism:
     try:
         return kind(k=k, epsilon=epsilon, **options)  # type: ignore[call-arg]  # every kind is such a dataclass
     except TypeError as error:
-        own = [one.name for one in fields(kind) if one.name not in ("k", "epsilon")]
+        own = [field.name for field in fields(kind) if field.name not in ("k", "epsilon")]
         raise LdpstatsError(
             f"the options {one_line(list(options))} for {kind.name}", f"{one_line(own)} beside k and epsilon"
         ) from error
@@ -242,9 +242,9 @@ def _figures(kind: type[Mechanism], k: int, epsilon: float) -> tuple[float, floa
     at_least(k, 2, "k", MOST_CELLS)
     positive_epsilon(epsilon)
     try:
-        one = mechanism(kind.name, k=k, epsilon=epsilon)
+        made = mechanism(kind.name, k=k, epsilon=epsilon)
         # the mean over all values, at equal frequencies
-        return one.strict_epsilon(), one.report_bits, float(np.mean(one.variance(np.full(k, 1 / k), 1))), ""
+        return made.strict_epsilon(), made.report_bits, float(np.mean(made.variance(np.full(k, 1 / k), 1))), ""
     except LdpstatsError as error:
         return np.nan, np.nan, np.nan, error.came
 
@@ -329,7 +329,8 @@ def plain_mechanism(mechanism: Mechanism) -> dict[str, Any]:
     ----------
     mechanism : Mechanism
     """
-    numerators, own = mechanism.probabilities, {one.name: getattr(mechanism, one.name) for one in fields(mechanism)}
+    numerators = mechanism.probabilities
+    own = {field.name: getattr(mechanism, field.name) for field in fields(mechanism)}
     options = {
         name: encoded(value)
         for name, value in own.items()
@@ -375,7 +376,7 @@ def read_mechanism(plain: Mapping[str, Any]) -> Mechanism:
 
 
 def _texts(numerator: int | list[int]) -> str | list[str]:
-    return [str(one) for one in numerator] if isinstance(numerator, list) else str(numerator)
+    return [str(number) for number in numerator] if isinstance(numerator, list) else str(numerator)
 
 
 def _whole(plain: Any) -> Any:

@@ -114,9 +114,9 @@ class SS(Mechanism):
 
     def contributions(self, reports: NDArray[Any]) -> NDArray[np.int64]:
         """Return a 0-1 row per set."""
-        found = np.zeros((len(reports), self.k), dtype=np.int64)
-        np.put_along_axis(found, reports.astype(np.int64), 1, axis=1)
-        return found
+        rows = np.zeros((len(reports), self.k), dtype=np.int64)
+        np.put_along_axis(rows, reports.astype(np.int64), 1, axis=1)
+        return rows
 
 
 def _best_size(k: int, epsilon: float) -> int:

@@ -43,7 +43,7 @@ class IndependentNoise(NoiseModel):
 
     @property
     @abstractmethod
-    def spread(self) -> float:
+    def noise_variance(self) -> float:
         """The variance of an entry's noise, per report."""
 
     def mean(self, frequencies: FloatArray) -> FloatArray:
@@ -53,7 +53,7 @@ class IndependentNoise(NoiseModel):
     def report_covariance(self, frequencies: FloatArray) -> FloatArray:
         """Return the covariance matrix of one report: noise in every entry, and the sampling of the respondent."""
         refuse_too_large((self.cells, self.cells), "a covariance matrix")
-        return self.spread * np.eye(self.cells) + self.shift**2 * multinomial_covariance(frequencies)
+        return self.noise_variance * np.eye(self.cells) + self.shift**2 * multinomial_covariance(frequencies)
 
     def debias(self, proportions: FloatArray) -> FloatArray:
         """Return the unbiased estimate of the frequencies."""
@@ -65,16 +65,16 @@ class IndependentNoise(NoiseModel):
 
     def variance(self, frequencies: FloatArray) -> FloatArray:
         """Return n times the variances of the debiased estimate."""
-        return self.spread / self.shift**2 + frequencies * (1 - frequencies)
+        return self.noise_variance / self.shift**2 + frequencies * (1 - frequencies)
 
     def score(self, frequencies: FloatArray, counts: NDArray[Any], n: int) -> tuple[FloatArray, Information]:
         """Return the generalized-least-squares score of the debiased estimate, and its information."""
-        return gls_score(frequencies, self.debias(counts / n), self.spread / self.shift**2, n)
+        return gls_score(frequencies, self.debias(counts / n), self.noise_variance / self.shift**2, n)
 
     def total(self) -> ReportTotal:
         """Return the law of the sum of a report's entries, which does not depend on the true value."""
         expected = self.cells * self.centre + self.shift
-        return ReportTotal(expected, expected, self.cells * self.spread)
+        return ReportTotal(expected, expected, self.cells * self.noise_variance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class AdditiveNoise(IndependentNoise):
         return float((self._law - self._law[::-1]) @ (self.largest - 2 * np.arange(len(self.weights)))) / 2
 
     @property
-    def spread(self) -> float:
+    def noise_variance(self) -> float:
         """The variance of any entry, given the true value."""
         return float(self._law @ (np.arange(len(self.weights)) - self.centre) ** 2)
 
@@ -317,7 +317,7 @@ class NoisyCounts(IndependentNoise):
         return 1.0
 
     @property
-    def spread(self) -> float:
+    def noise_variance(self) -> float:
         """Variance of a cell's noise, per respondent: divided by n."""
         return self.law.variance / self.n
 
@@ -352,9 +352,9 @@ class NoisyCounts(IndependentNoise):
 
     def supports(self, frequencies: FloatArray) -> NDArray[np.bool_]:
         """Say for each table whether the covariance of the counts is positive definite there."""
-        diagonal = self.spread + frequencies
+        diagonal = self.noise_variance + frequencies
         positive = np.all(diagonal > 0, axis=-1)
-        # 1 - Σ f²/d, the other condition, is spread · Σ f/d
+        # 1 - Σ f²/d, the other condition, is noise_variance · Σ f/d
         shares = np.divide(frequencies, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0)
         definite: NDArray[np.bool_] = positive & (shares.sum(axis=-1) > _CANCELLED * np.abs(shares).sum(axis=-1))
         return definite

@@ -34,8 +34,8 @@ class ChannelNoise(NoiseModel):
     @property
     def idle(self) -> BoolArray:
         """Mask of outputs that all values make equally likely: they tell nothing, however rare they are."""
-        found: BoolArray = np.ptp(self.matrix(), axis=0) == 0
-        return found
+        idle: BoolArray = np.ptp(self.matrix(), axis=0) == 0
+        return idle
 
     @property
     def size(self) -> int:
@@ -455,8 +455,8 @@ class CohortChannel(ChannelNoise):
     def idle(self) -> BoolArray:
         """Mask of the symbols that no value of the cohort has, or all have."""
         holders = self._members.sum(axis=1)
-        found: BoolArray = (holders == 0) | (holders == self.cells)
-        return found
+        idle: BoolArray = (holders == 0) | (holders == self.cells)
+        return idle
 
     def mean(self, frequencies: FloatArray) -> FloatArray:
         """Return the distribution of the report."""
@@ -492,8 +492,8 @@ class CohortChannel(ChannelNoise):
     def variance(self, frequencies: FloatArray) -> FloatArray:
         """Return n times the variances of the debiased estimate."""
         mean, estimates = self.mean(frequencies), self._members @ (self._inverse_gram / self._gain)
-        found: FloatArray = mean @ estimates**2 - (mean @ estimates) ** 2
-        return found
+        variances: FloatArray = mean @ estimates**2 - (mean @ estimates) ** 2
+        return variances
 
     def _pairs(self, weights: FloatArray) -> FloatArray:
         """Return for every two values the total weight of the outputs that stand for both."""

@@ -129,8 +129,8 @@ class HadamardResponse(ChannelNoise):
         rows[self._places] = 1
         rows[:: self.width] = rows.reshape(self.blocks, self.width).sum(axis=-1)
         holders = self._transform(rows) / 2
-        found: BoolArray = (holders == 0) | (holders == self.cells)
-        return found
+        idle: BoolArray = (holders == 0) | (holders == self.cells)
+        return idle
 
     def mean(self, frequencies: FloatArray) -> FloatArray:
         """Return the report's distribution; what frequencies lack to one lies uniformly, unseen by `debias`."""
@@ -176,8 +176,8 @@ class HadamardResponse(ChannelNoise):
         """Return n times the variances of the debiased estimate: the square of a row is all ones, within its block."""
         mean, scale = self.mean(frequencies), self.width * self._gain
         shares = mean.reshape(*mean.shape[:-1], self.blocks, self.width).sum(axis=-1)
-        found: FloatArray = shares[..., self._places // self.width] / scale**2 - self.debias(mean) ** 2
-        return found
+        variances: FloatArray = shares[..., self._places // self.width] / scale**2 - self.debias(mean) ** 2
+        return variances
 
     @property
     def _together(self) -> BoolArray:

@@ -125,7 +125,7 @@ def solve_or_shortest(matrix: FloatArray, columns: FloatArray) -> FloatArray:
         if matrix.ndim == 2:
             return np.linalg.pinv(matrix, rcond=1e-10) @ columns
         both = np.broadcast_shapes(matrix.shape[:-2], columns.shape[:-2])
-        every = zip(*(np.broadcast_to(one, (*both, *one.shape[-2:])) for one in (matrix, columns)), strict=True)
+        every = zip(*(np.broadcast_to(stack, (*both, *stack.shape[-2:])) for stack in (matrix, columns)), strict=True)
         return np.stack([solve_or_shortest(*each) for each in every])
 
 

@@ -65,26 +65,26 @@ class PatternChannel(ChannelNoise):
         if size is None:
             bits: FloatArray = ((np.arange(self.outputs)[:, None] >> values[::-1]) & 1).astype(float)
             return bits
-        sets = sorted(combinations(range(self.cells), size), key=lambda one: one[::-1])
+        sets = sorted(combinations(range(self.cells), size), key=lambda chosen: chosen[::-1])
         held: FloatArray = np.any(np.array(sets)[:, :, None] == values, axis=1).astype(float)
         return held
 
     def numbers(self, reports: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the number of the set that each report supports; a report is a row of zeros and ones."""
-        found: NDArray[np.int64]
+        numbers: NDArray[np.int64]
         if self.support.size is None:
-            found = reports @ (1 << np.arange(self.cells)[::-1])
-            return found
+            numbers = reports @ (1 << np.arange(self.cells)[::-1])
+            return numbers
         # the sets before it in the order: that of the combinatorial number system
-        found = (reports * self._before[np.arange(self.cells), reports.cumsum(axis=1)]).sum(axis=1)
-        return found
+        numbers = (reports * self._before[np.arange(self.cells), reports.cumsum(axis=1)]).sum(axis=1)
+        return numbers
 
     def numbers_of_members(self, members: NDArray[Any]) -> NDArray[np.int64]:
         """Return the numbers of sets of the fixed size, each row its values in increasing order."""
-        found = np.zeros(len(members), dtype=np.int64)
-        for place in range(members.shape[1]):
-            found += self._before[:, place + 1][members[:, place]]
-        return found
+        numbers = np.zeros(len(members), dtype=np.int64)
+        for position in range(members.shape[1]):
+            numbers += self._before[:, position + 1][members[:, position]]
+        return numbers
 
     @cached_property
     def _before(self) -> IntArray:
@@ -124,23 +124,23 @@ class PatternChannel(ChannelNoise):
     @cached_property
     def _pairs(self) -> FloatArray:
         """The products of the gains of any two values, each pair once, a row per set."""
-        one, other = np.triu_indices(self.cells)
-        return self._gains[:, one] * self._gains[:, other]
+        first, second = np.triu_indices(self.cells)
+        return self._gains[:, first] * self._gains[:, second]
 
     @cached_property
     def _places(self) -> IntArray:
         """Which column of `_pairs` is for which two values."""
         places = np.zeros((self.cells, self.cells), dtype=np.int64)
-        one, other = np.triu_indices(self.cells)
-        places[one, other] = places[other, one] = np.arange(one.size)
+        first, second = np.triu_indices(self.cells)
+        places[first, second] = places[second, first] = np.arange(first.size)
         return places
 
     @cached_property
     def idle(self) -> BoolArray:
         """Mask of the sets that all values make equally likely: the empty one, and that of all."""
         held = self.members.sum(axis=1)
-        found: BoolArray = (held == 0) | (held == self.cells)
-        return found
+        idle: BoolArray = (held == 0) | (held == self.cells)
+        return idle
 
     def mean(self, frequencies: FloatArray) -> FloatArray:
         """Return the distribution of the report."""

@@ -189,8 +189,8 @@ class RevealedBits(NoiseModel):
         weight = self._share_of_pairs / self._share**2
         own = self._squares(frequencies @ self._flat.T) - weight * (frequencies @ self._flat.T)
         both = weight * (self._bits * frequencies[..., None, None, :]) @ np.swapaxes(self._bits, -1, -2)
-        spread = (both @ self._bits).reshape(*frequencies.shape[:-1], *self.encoding.shape)
-        middle = self._flat.T @ (spread + own[..., None] * self._flat)
+        second_moments = (both @ self._bits).reshape(*frequencies.shape[:-1], *self.encoding.shape)
+        middle = self._flat.T @ (second_moments + own[..., None] * self._flat)
         outer = frequencies[..., :, None] * frequencies[..., None, :]
         return self._inverse_gram @ middle @ self._inverse_gram - outer
 
@@ -235,7 +235,7 @@ class RevealedBits(NoiseModel):
         missing = max(_LEAST_COIN - self.flip * (1 - self.flip), 0.0)
         covariance[..., slots, slots] = sent * (1 - sent) + missing
         solved = solve_or_shortest(covariance, self._delta * self._bits)
-        ones, zeros = (one.reshape(*one.shape[:-1], self.cohorts, -1) for one in self._unpaired(counts))
+        ones, zeros = (entries.reshape(*entries.shape[:-1], self.cohorts, -1) for entries in self._unpaired(counts))
         deviation = ones - (ones + zeros) * sent
         score = (deviation[..., None, :] @ solved)[..., 0, :].sum(axis=-2)
         stacked = solved.reshape(*solved.shape[:-3], *self.encoding.shape)
@@ -258,7 +258,7 @@ class RevealedBits(NoiseModel):
         core = solve_or_shortest(np.eye(self.cells) + weights * inner, weights * np.eye(self.cells))
         known = gain**2 * squares - np.swapaxes(crossed, -1, -2) @ core @ crossed
         deviation = counts - n * self.mean(frequencies)
-        ones, zeros = (one.reshape(*one.shape[:-1], self.cohorts, -1) for one in self._unpaired(deviation))
+        ones, zeros = (entries.reshape(*entries.shape[:-1], self.cohorts, -1) for entries in self._unpaired(deviation))
         e, r = (1 - self.flip) * ones - self.flip * zeros, ones + zeros
         along = ((a * e + b * r)[..., None, :] @ bits)[..., 0, :]
         across = self._delta * along + (b * e + c * r).sum(axis=-1, keepdims=True)
@@ -301,8 +301,8 @@ class RevealedBits(NoiseModel):
         slots = np.argsort(-said.max(axis=1), axis=1)[:, : self.size]
         cohort = int(np.take_along_axis(said.max(axis=1), slots, axis=1).sum(axis=1).argmax())
         kept = slots[cohort]
-        found: FloatArray = worth[cohort, said[cohort].argmax(axis=0)[kept], kept].sum(axis=0)
-        return found
+        estimates: FloatArray = worth[cohort, said[cohort].argmax(axis=0)[kept], kept].sum(axis=0)
+        return estimates
 
     def total(self) -> ReportTotal:
         """Return the law of how many bits a report sends as set; values whose encodings are heavier send more.
@@ -363,12 +363,12 @@ def is_identity(encoding: NDArray[Any]) -> bool:
 
 def differing_bits(encoding: NDArray[Any], cohorts: int, revealed: int) -> set[tuple[int, int]]:
     """Return how two values may differ in revealed bits: (set for the first alone, for the other), and some smaller."""
-    found = set()
+    differences = set()
     for bits in encoding.astype(float).reshape(cohorts, -1, encoding.shape[1]):
         both = bits.T @ bits
         alone = (np.diagonal(both)[:, None] - both).astype(np.int64)
         for code in np.flatnonzero(np.bincount((alone * (len(bits) + 1) + alone.T).ravel())).tolist():
             first, second = divmod(code, len(bits) + 1)
-            found.add((min(first, revealed), min(second, max(revealed - first, 0))))
-            found.add((min(first, max(revealed - second, 0)), min(second, revealed)))
-    return found
+            differences.add((min(first, revealed), min(second, max(revealed - first, 0))))
+            differences.add((min(first, max(revealed - second, 0)), min(second, revealed)))
+    return differences

@@ -160,12 +160,12 @@ class SupportNoise(NoiseModel):
         covariance is singular along the ones vector, to rounding where next to every bit is true; adding the outer
         product of the sizes then changes nothing that a contrast can see.
         """
-        spread = self.spread
-        inverse = n / spread.beyond(sizes, frequencies)
+        terms = self.spread
+        inverse = n / terms.beyond(sizes, frequencies)
         rows = np.stack([np.broadcast_to(sizes, frequencies.shape), frequencies], axis=-2)
         noisy = self.p * (1 - self.p) + self.q * (1 - self.q) > _ROUNDING
         shift = 0.0 if self.size is None and noisy else 1.0
-        core = np.array([[spread.common + shift, spread.slope], [spread.slope, -1.0]])
+        core = np.array([[terms.common + shift, terms.slope], [terms.slope, -1.0]])
         left = np.swapaxes(inverse[..., None, :] * rows, -1, -2)
         gram = rows @ left / n
         woodbury = -solve_or_shortest(np.eye(2) + core @ gram, np.broadcast_to(core, gram.shape)) / n
@@ -282,9 +282,9 @@ class SummedSupport(NoiseModel):
 
     def bounds(self) -> FloatArray:
         """Return the two frequencies of each class at which its estimate would not vary: roots of its variance."""
-        spread, sizes = self.support.spread, self._sizes
-        level = sizes * (spread.own + sizes * spread.common)
-        half = spread.rise / 2 + sizes * spread.slope
+        terms, sizes = self.support.spread, self._sizes
+        level = sizes * (terms.own + sizes * terms.common)
+        half = terms.rise / 2 + sizes * terms.slope
         # the root that takes no difference first; their product is -level
         far = half + np.copysign(np.sqrt(half**2 + level), half)
         return np.sort(np.stack([-level / far, far]), axis=0)
@@ -292,19 +292,19 @@ class SummedSupport(NoiseModel):
     def covariance(self, frequencies: FloatArray) -> FloatArray:
         """Return n times the covariance matrix of the debiased estimate."""
         refuse_too_large((self.cells, self.cells), "a covariance matrix")
-        spread, sizes = self.support.spread, self._sizes
-        crossed = spread.slope * sizes[:, None] * frequencies[..., None, :]
-        covariance: FloatArray = spread.common * np.outer(sizes, sizes) + crossed + np.swapaxes(crossed, -1, -2)
+        terms, sizes = self.support.spread, self._sizes
+        crossed = terms.slope * sizes[:, None] * frequencies[..., None, :]
+        covariance: FloatArray = terms.common * np.outer(sizes, sizes) + crossed + np.swapaxes(crossed, -1, -2)
         covariance -= frequencies[..., :, None] * frequencies[..., None, :]
         diagonal = np.arange(self.cells)
-        covariance[..., diagonal, diagonal] += spread.beyond(sizes, frequencies)
+        covariance[..., diagonal, diagonal] += terms.beyond(sizes, frequencies)
         return covariance
 
     def variance(self, frequencies: FloatArray) -> FloatArray:
         """Return n times the variances of the debiased estimate."""
-        spread, sizes = self.support.spread, self._sizes
-        shared = sizes * (sizes * spread.common + 2 * spread.slope * frequencies) - frequencies**2
-        return spread.beyond(sizes, frequencies) + shared
+        terms, sizes = self.support.spread, self._sizes
+        shared = sizes * (sizes * terms.common + 2 * terms.slope * frequencies) - frequencies**2
+        return terms.beyond(sizes, frequencies) + shared
 
     def simulate(self, true_counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw each class's supports; for reports of fixed size all respondents hold the first value of their class."""

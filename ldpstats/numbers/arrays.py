@@ -68,7 +68,7 @@ def unweighted(function: Callable[Arguments, Returned]) -> Callable[Arguments, R
 def as_array(values: ArrayLike, what: str) -> NDArray[Any]:
     """Return `values` as an array; rows of different lengths, and masked entries, are refused."""
     parts = values if isinstance(values, (list, tuple)) else ()
-    if np.ma.is_masked(values) or any(isinstance(one, np.ma.MaskedArray) and np.ma.is_masked(one) for one in parts):
+    if np.ma.is_masked(values) or any(isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part) for part in parts):
         raise LdpstatsError(
             f"{what} came with masked entries",
             "arrays in which nothing is masked",
@@ -219,15 +219,15 @@ def places_onto(shape: Sequence[int], axes: Sequence[int]) -> IntArray:
     array([0, 1, 2, 0, 1, 2])
     """
     positions = np.indices(shape).reshape(len(shape), -1)
-    place = np.zeros(positions.shape[1], dtype=np.int64)
+    cells = np.zeros(positions.shape[1], dtype=np.int64)
     for axis in axes:
-        place = place * shape[axis] + positions[axis]
-    return place
+        cells = cells * shape[axis] + positions[axis]
+    return cells
 
 
 def kronecker(first: FloatArray, second: FloatArray) -> FloatArray:
     """Return the Kronecker product of two matrices, or of two stacks of them, shape (..., rows, columns)."""
-    found = np.einsum("...ij,...kl->...ikjl", first, second)
+    blocks = np.einsum("...ij,...kl->...ikjl", first, second)
     rows, columns = first.shape[-2] * second.shape[-2], first.shape[-1] * second.shape[-1]
-    product: FloatArray = found.reshape(*found.shape[:-4], rows, columns)
+    product: FloatArray = blocks.reshape(*blocks.shape[:-4], rows, columns)
     return product

@@ -50,7 +50,7 @@ def respond(
     2019). Returns how many answers this leaves undecided, and which: a coin that equals `truth`, or a lie from the part
     of the integers that would favour some values.
     """
-    unfair, mask, found = (1 << lie_bits) % (k - 1), np.uint64((1 << lie_bits) - 1), 0
+    unfair, mask, left_open = (1 << lie_bits) % (k - 1), np.uint64((1 << lie_bits) - 1), 0
     for start in range(0, values.size, _BLOCK):
         stop = min(start + _BLOCK, values.size)
         block, coin, lie = values[start:stop], coins[start:stop], lies[start:stop]
@@ -58,9 +58,9 @@ def respond(
             for i in range(block.size):
                 skewed = (np.uint64(lie[i]) * np.uint64(k - 1) & mask) < unfair
                 if coin[i] == truth or (skewed and coin[i] > truth):
-                    undecided[found] = start + i
-                    found += 1
-    return found
+                    undecided[left_open] = start + i
+                    left_open += 1
+    return left_open
 
 
 @compiled
@@ -94,14 +94,14 @@ def look_up(
     undecided: NDArray[np.int64],
 ) -> int:
     """Translate draws below `decided` by the table; return how many others there are, and write which."""
-    found = 0
+    left_open = 0
     for i in range(draws.size):
         if draws[i] < decided:
             out[i] = table[draws[i]]
         else:
-            undecided[found] = i
-            found += 1
-    return found
+            undecided[left_open] = i
+            left_open += 1
+    return left_open
 
 
 @compiled
@@ -196,16 +196,16 @@ def split_subsets(
             for table in range(subsets.shape[2]):
                 left, step = subsets[part, size, table], 0
                 while left:
-                    place = step
+                    index = step
                     if left < _FEW:
                         taken, draw = np.int64(1), rng.random() * rest[step]
-                        while draw < rest[place + 1]:
-                            place += 1
+                        while draw < rest[index + 1]:
+                            index += 1
                     else:
                         step += 1
-                        taken = rng.binomial(left, 1 - rest[step] / rest[place])
-                    here[part, numbers[place], table] += taken
-                    there[part, size - numbers[place], table] += taken
+                        taken = rng.binomial(left, 1 - rest[step] / rest[index])
+                    here[part, numbers[index], table] += taken
+                    there[part, size - numbers[index], table] += taken
                     left -= taken
 
 
@@ -354,22 +354,22 @@ def find_ends(words: NDArray[np.uint64], start: int, below: np.uint64, ends: NDA
 
     They come in any order: four parts of the words take turns, so that no hash waits for the one before.
     """
-    one, part, number = np.uint64(1), (words.size - start) // 4, 0
+    one_bit, part, number = np.uint64(1), (words.size - start) // 4, 0
     last = start + 3 * part
     first, second = words[start : start + part], words[start + part : start + 2 * part]
     third, fourth = words[start + 2 * part : last], words[last : last + part]
     a, b = _rolled(words, start), _rolled(words, start + part)
     c, d = _rolled(words, start + 2 * part), _rolled(words, last)
     for i in range(part):
-        a, b = (a << one) + first[i], (b << one) + second[i]
-        c, d = (c << one) + third[i], (d << one) + fourth[i]
+        a, b = (a << one_bit) + first[i], (b << one_bit) + second[i]
+        c, d = (c << one_bit) + third[i], (d << one_bit) + fourth[i]
         if min(a, b, c, d) <= below:
             for rolled, begin in ((a, start), (b, start + part), (c, start + 2 * part), (d, last)):
                 if rolled <= below:
                     ends[number] = begin + i
                     number += 1
     for i in range(last + part, words.size):
-        d = (d << one) + words[i]
+        d = (d << one_bit) + words[i]
         if d <= below:
             ends[number] = i
             number += 1
@@ -388,16 +388,16 @@ def _rolled(words: NDArray[np.uint64], end: int) -> np.uint64:
 @compiled
 def hash_windows(words: NDArray[np.uint64], ends: NDArray[np.int64], window: int, out: NDArray[np.uint64]) -> None:
     """Write two hashes of the window before each end, 0 if few words differ from the next, and that of the last 64."""
-    for place in range(ends.size):
-        end, one, other, changes = ends[place], np.uint64(0), np.uint64(0), 0
+    for index in range(ends.size):
+        end, first, second, changes = ends[index], np.uint64(0), np.uint64(0), 0
         for i in range(end + 1 - window, end + 1):
-            one = (one + words[i]) * np.uint64(0x9E3779B97F4A7C15)
-            other = (other ^ words[i]) * np.uint64(0xD6E8FEB86659FD93)
-            other ^= other >> np.uint64(32)
+            first = (first + words[i]) * np.uint64(0x9E3779B97F4A7C15)
+            second = (second ^ words[i]) * np.uint64(0xD6E8FEB86659FD93)
+            second ^= second >> np.uint64(32)
             changes += i < end and words[i] != words[i + 1]
         telling = changes >= FEWEST_CHANGES
-        out[place, 0], out[place, 1] = one if telling else np.uint64(0), other if telling else np.uint64(0)
-        out[place, 2] = _rolled(words, end + 1)
+        out[index, 0], out[index, 1] = first if telling else np.uint64(0), second if telling else np.uint64(0)
+        out[index, 2] = _rolled(words, end + 1)
 
 
 @compiled
@@ -465,8 +465,8 @@ def read_numbers(
     for i in range(starts.size):
         digits, number = ends[i] - starts[i], np.int64(0)
         fine = 0 < digits < 19 and (digits == 1 or text[starts[i]] != 48)
-        for place in range(starts[i], ends[i] if fine else starts[i]):
-            digit = np.int64(text[place]) - 48
+        for position in range(starts[i], ends[i] if fine else starts[i]):
+            digit = np.int64(text[position]) - 48
             fine = fine and 0 <= digit < 10
             number = 10 * number + digit
         out[i] = number if fine else -1
@@ -538,22 +538,22 @@ def insert_keys(
     values: NDArray[np.uint32],
     keys: NDArray[np.uint64],
     own: NDArray[np.uint32],
-    found: NDArray[np.int64],
+    earlier: NDArray[np.int64],
 ) -> int:
     """Put keys of two words, each with its own value, into an open hash table whose size is a power of two.
 
-    For a key that is there already, its value stays, and is written to `found`; -1 stands for a new one. A place is
+    For a key that is there already, its value stays, and is written to `earlier`; -1 stands for a new one. A place is
     free where both words are 0. Returns how many were put in.
     """
     mask, inserted = np.uint64(table.shape[0] - 1), 0
     for i in range(keys.shape[0]):
-        place = keys[i, 0] & mask
-        while (table[place, 0] | table[place, 1]) and (table[place, 0] != keys[i, 0] or table[place, 1] != keys[i, 1]):
-            place = (place + np.uint64(1)) & mask
-        found[i] = -1
-        if table[place, 0] | table[place, 1]:
-            found[i] = values[place]
+        slot = keys[i, 0] & mask
+        while (table[slot, 0] | table[slot, 1]) and (table[slot, 0] != keys[i, 0] or table[slot, 1] != keys[i, 1]):
+            slot = (slot + np.uint64(1)) & mask
+        earlier[i] = -1
+        if table[slot, 0] | table[slot, 1]:
+            earlier[i] = values[slot]
         else:
-            table[place, 0], table[place, 1], values[place] = keys[i, 0], keys[i, 1], own[i]
+            table[slot, 0], table[slot, 1], values[slot] = keys[i, 0], keys[i, 1], own[i]
             inserted += 1
     return inserted

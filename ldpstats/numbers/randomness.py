@@ -233,12 +233,12 @@ class _ByteDraws:
             asked, given = values[start : start + _CHUNK], answers[start : start + _CHUNK]
             coins = self._integers(np.uint16, asked.size)
             lies = self._integers(lie_type, asked.size)
-            found = kernels.respond(asked, coins, lies, 8 * lie_type.itemsize, k, high, given, undecided)
-            if found:
-                here = undecided[:found]
+            left_open = kernels.respond(asked, coins, lies, 8 * lie_type.itemsize, k, high, given, undecided)
+            if left_open:
+                here = undecided[:left_open]
                 tied = coins[here] == high
-                honest = tied & (self._tail(found) < np.uint64(low))
-                other = self.uniform(k - 1, found)
+                honest = tied & (self._tail(left_open) < np.uint64(low))
+                other = self.uniform(k - 1, left_open)
                 given[here] = np.where(honest, asked[here], other + (other >= asked[here]))
         return answers
 
@@ -253,9 +253,9 @@ class _ByteDraws:
         for start in range(0, drawn.size, _CHUNK):
             part = drawn[start : start + _CHUNK]
             words = self._integers(np.uint16, part.size)
-            found = kernels.look_up(words, bytewise.table, bytewise.decided, part, undecided)
-            if found:
-                here = undecided[:found]
+            left_open = kernels.look_up(words, bytewise.table, bytewise.decided, part, undecided)
+            if left_open:
+                here = undecided[:left_open]
                 part[here] = self._decide(bytewise, words[here].astype(np.int64) - bytewise.decided)
         rows[:, -1] &= np.uint8(0xFF << -width % 8 & 0xFF)
         return rows

@@ -77,8 +77,8 @@ class Shading:
         """Return a patch with its words for every shade that these residuals have."""
         from matplotlib.patches import Patch
 
-        known = {self.level(one): one for one in residuals}
-        levels = [one for one in (4, 3, 2, 1, 0, None) if one in known]
+        known = {self.level(residual): residual for residual in residuals}
+        levels = [level for level in (4, 3, 2, 1, 0, None) if level in known]
         return [Patch(label=self._words(level), **self.area(known[level])) for level in levels]
 
     def _words(self, level: int | None) -> str:
@@ -96,6 +96,6 @@ class Shading:
 
 def ink_on(colour: str) -> str:
     """Return black or white, whichever is easier to read on a colour."""
-    parts = (int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5))
-    linear = (one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in parts)
+    parts = (int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5))
+    linear = (share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in parts)
     return _LIGHT if sum(map(operator.mul, _LUMINANCE, linear)) < _EVEN else _DARK

@@ -96,7 +96,7 @@ class Picture(ABC):
         """Draw it below its title and notes; a figure of its own grows with them."""
         self._draw_on(axes)
         letters = _letters_above(axes)
-        heading = [wrap(one, letters, max_lines=_NOTE_LINES, placeholder=" …") for one in (self.title, *self.notes)]
+        heading = [wrap(text, letters, max_lines=_NOTE_LINES, placeholder=" …") for text in (self.title, *self.notes)]
         lines = list(chain.from_iterable(heading))
         axes.set_title("\n".join(map(literal, lines)), loc="left")
         _turn_on_dark_paper(axes)
@@ -195,7 +195,7 @@ def _turn_on_dark_paper(ax: Axes) -> None:
     for artist, part in product(figure.findobj(), parts):
         if hasattr(artist, f"get_{part}"):
             colours = to_rgba_array(getattr(artist, f"get_{part}")())
-            turned = [(*others.get(tuple(one[:3]), one[:3]), one[3]) for one in colours]
+            turned = [(*others.get(tuple(colour[:3]), colour[:3]), colour[3]) for colour in colours]
             if not np.array_equal(colours, np.reshape(turned, (-1, 4))):
                 getattr(artist, f"set_{part}")(turned if len(turned) > 1 else turned[0])
 
@@ -204,16 +204,16 @@ def _letters_above(axes: Axes) -> int:
     """Return how many letters of a heading have room on a line above the axes."""
     with _any_letters():  # whoever draws the figure is told of fonts that lack some
         labels = axes.yaxis.get_tightbbox()
-    figure, place = axes.get_figure(), axes.get_subplotspec()
+    figure, cell = axes.get_figure(), axes.get_subplotspec()
     assert figure is not None  # axes that are drawn on stand in one
-    alone = place is not None and place.get_gridspec().get_geometry() == (1, 1)
+    alone = cell is not None and cell.get_gridspec().get_geometry() == (1, 1)
     width = figure.bbox.width - (labels.width if labels is not None else 0.0) if alone else axes.bbox.width
     return max(_SHORTEST, int(_LETTERS_AN_INCH * width / figure.dpi))
 
 
 def literal(words: str) -> str:
     """Return words that matplotlib draws as they are: dollar signs escaped, and blanks for what is not printable."""
-    shown = "".join(one if one.isprintable() else " " for one in words)
+    shown = "".join(letter if letter.isprintable() else " " for letter in words)
     return shown.replace("$", r"\$")
 
 
@@ -234,17 +234,17 @@ def legend_below(ax: Axes, shown: Sequence[Artist], columns: int, below: float =
     figure = ax.get_figure()
     assert figure is not None  # axes that are drawn on stand in one
     letters = int(_LETTERS_AN_INCH * (figure.bbox.width / figure.dpi - _BESIDE_LEGEND)) // columns
-    place = ax.transAxes + ScaledTranslation(0, -below / 72, figure.dpi_scale_trans)
+    corner = ax.transAxes + ScaledTranslation(0, -below / 72, figure.dpi_scale_trans)
     ax.legend(
         shown,
         # matplotlib skips names that begin with an underscore, unless something invisible stands before it
         [
-            f"\N{ZERO WIDTH SPACE}{_two_lines(str(one.get_label()), max(letters, _SHORTEST_OF_LEGENDS))}"
-            for one in shown
+            f"\N{ZERO WIDTH SPACE}{_two_lines(str(artist.get_label()), max(letters, _SHORTEST_OF_LEGENDS))}"
+            for artist in shown
         ],
         loc="upper left",
         bbox_to_anchor=(0, 0),
-        bbox_transform=place,
+        bbox_transform=corner,
         ncols=columns,
         borderaxespad=0,
         borderpad=0,

@@ -121,7 +121,7 @@ class NetworkGraph(Picture):
 
     def _columns(self) -> int:
         """Return the number of columns of the legend: two where its words are short."""
-        return 2 if all(len(str(one.get_label())) <= _SHORT for one in self._legend()) else 1
+        return 2 if all(len(str(entry.get_label())) <= _SHORT for entry in self._legend()) else 1
 
     def _scale(self, ax: Axes) -> float:
         """Return the factor by which letters shrink, so that they stay within their boxes."""
@@ -175,7 +175,7 @@ class NetworkGraph(Picture):
 
     def _width(self, edge: DrawnEdge) -> float:
         """Return the width of an edge; its square is as the strength, as information is as the square of V."""
-        strongest = max((one.strength for one in self.edges if one.strength > 0), default=0.0)
+        strongest = max((other.strength for other in self.edges if other.strength > 0), default=0.0)
         if math.isnan(edge.strength) or not strongest:
             return _MIDDLE
         return _THIN + (_THICK - _THIN) * math.sqrt(max(edge.strength, 0.0) / strongest)
@@ -192,7 +192,7 @@ class NetworkGraph(Picture):
         for kind in kinds if kinds != [_ALONE] else ():
             yield Line2D([], [], color=self._colour(kind), linewidth=2.5, label=kind)
         known = sorted(edge.strength for edge in self.edges if not math.isnan(edge.strength))
-        for words, strength in {f"{one:.2g}": one for one in [*known[-1:], *known[:1]]}.items():
+        for words, strength in {f"{value:.2g}": value for value in [*known[-1:], *known[:1]]}.items():
             width = self._width(DrawnEdge("", "", strength))
             yield Line2D([], [], color=INK, linewidth=width, label=self.strength.format(words))
         arrows = {edge.arrow for edge in self.edges}
@@ -220,15 +220,15 @@ def _lines_of(name: str) -> list[str]:
 
 def _wide(line: str) -> float:
     """Return about how wide a line is, in inches, in fonts without serifs."""
-    wide = [one in _WIDE or unicodedata.east_asian_width(one) in "WF" for one in line]
-    letters = (1.0 if full else 0.76 if one.isupper() else 0.64 for one, full in zip(line, wide, strict=True))
+    wide = [letter in _WIDE or unicodedata.east_asian_width(letter) in "WF" for letter in line]
+    letters = (1.0 if full else 0.76 if letter.isupper() else 0.64 for letter, full in zip(line, wide, strict=True))
     return max(sum(letters), 2.0) * _FONT / 72
 
 
 def _ports(wide: float, many: int) -> list[float]:
     """Return where edges meet the border of a box, relative to its middle."""
     room = min(0.16, 0.8 * wide / max(many, 1))
-    return [room * (place - (many - 1) / 2) for place in range(many)]
+    return [room * (index - (many - 1) / 2) for index in range(many)]
 
 
 def _draw_node(ax: Axes, name: str, centre: Point, scale: float) -> None:
@@ -314,21 +314,21 @@ def outward(nodes: Iterable[str], edges: Iterable[Edge]) -> tuple[Edge, ...]:
     graph: Graph[str] = Graph()
     graph.add_nodes_from(sorted(nodes))
     graph.add_edges_from(sorted((min(edge), max(edge)) for edge in edges))
-    place: dict[str, int] = {}
+    rank: dict[str, int] = {}
     for names in sorted(connected_components(graph), key=min):
         root = min(names, key=lambda name: (-graph.degree(name), name))
         for name in bfs_tree(graph, root, sort_neighbors=sorted):
-            place[name] = len(place)
-    directed = (sorted(edge, key=place.__getitem__) for edge in graph.edges)
-    return tuple(sorted((one, other) for one, other in directed))
+            rank[name] = len(rank)
+    directed = (sorted(edge, key=rank.__getitem__) for edge in graph.edges)
+    return tuple(sorted((parent, child) for parent, child in directed))
 
 
 def _part(graph: DiGraph[str], sizes: Mapping[str, Size]) -> Layered:
     """Lay out one component."""
     row = _rows(graph, {name: sizes[name][0] for name in graph})
     paths: dict[Edge, list[_Stop]] = {
-        (one, other): [one, *(((one, other), place) for place in range(row[one] + 1, row[other])), other]
-        for one, other in sorted(graph.edges)
+        (parent, child): [parent, *(((parent, child), passed) for passed in range(row[parent] + 1, row[child])), child]
+        for parent, child in sorted(graph.edges)
     }
     # where an edge passes through stands like the node that it leads to
     stops = sorted(
@@ -336,14 +336,14 @@ def _part(graph: DiGraph[str], sizes: Mapping[str, Size]) -> Layered:
         key=lambda stop: (stop, "") if isinstance(stop, str) else stop[0][::-1],
     )
     level = {stop: row[stop] if isinstance(stop, str) else stop[1] for stop in stops}
-    rows = [[stop for stop in stops if level[stop] == place] for place in range(1 + max(row.values()))]
+    rows = [[stop for stop in stops if level[stop] == number] for number in range(1 + max(row.values()))]
     widths = {stop: sizes[stop][0] if isinstance(stop, str) else _PASSING for stop in stops}
     across = _placed(rows, [pair for path in paths.values() for pair in pairwise(path)], widths)
     left = min(across[stop] - widths[stop] / 2 for stop in stops)
     right = max(across[stop] + widths[stop] / 2 for stop in stops)
     halves = [max(sizes[stop][1] for stop in own if isinstance(stop, str)) / 2 for own in rows]
     high = 2 * sum(halves) + _BETWEEN * (len(rows) - 1)
-    middles = high - np.cumsum([halves[0], *(one + other + _BETWEEN for one, other in pairwise(halves))])
+    middles = high - np.cumsum([halves[0], *(upper + lower + _BETWEEN for upper, lower in pairwise(halves))])
     points = {stop: (across[stop] - left, float(middles[level[stop]])) for stop in stops}
     ways = {}
     for edge, path in paths.items():
@@ -365,15 +365,15 @@ def _rows(graph: DiGraph[str], widths: Mapping[str, float]) -> dict[str, int]:
     # of each edge: 1 where it ends, -1 where it begins
     down = incidence_matrix(graph, names, oriented=True).T.toarray()
     # a vertex of this polyhedron is whole
-    found = linprog(down.sum(axis=0), -down, -np.ones(graph.size()), bounds=(0, len(names)), method="highs-ds")
-    row = dict(zip(names, np.rint(np.asarray(found.x)).astype(int).tolist(), strict=True))
-    for place in range(1 + max(row.values())):
-        own = [name for name in names if row[name] == place]
+    solution = linprog(down.sum(axis=0), -down, -np.ones(graph.size()), bounds=(0, len(names)), method="highs-ds")
+    row = dict(zip(names, np.rint(np.asarray(solution.x)).astype(int).tolist(), strict=True))
+    for level in range(1 + max(row.values())):
+        own = [name for name in names if row[name] == level]
         lines = math.ceil(sum(widths[name] + _BESIDE for name in own) / _PAGE)
         ends = [name for name in own if not graph.out_degree(name)]
-        row.update({name: place + number % lines for number, name in enumerate(ends)})
+        row.update({name: level + number % lines for number, name in enumerate(ends)})
     used = sorted({*row.values()})
-    return {name: used.index(place) for name, place in row.items()}
+    return {name: used.index(level) for name, level in row.items()}
 
 
 def _placed(
@@ -388,19 +388,19 @@ def _placed(
     from scipy.optimize import isotonic_regression
 
     stops = [stop for own in rows for stop in own]
-    number = {stop: place for place, stop in enumerate(stops)}
+    number = {stop: index for index, stop in enumerate(stops)}
     level = np.repeat(np.arange(len(rows)), list(map(len, rows)))
-    upper, lower = np.array([[number[one], number[other]] for one, other in joined], dtype=int).reshape(-1, 2).T
+    upper, lower = np.array([[number[start], number[end]] for start, end in joined], dtype=int).reshape(-1, 2).T
     passing = np.array([isinstance(stop, tuple) for stop in stops], dtype=float)
     wide = np.array([widths[stop] for stop in stops])
     above = np.zeros((len(stops), len(stops)))
     above[lower, upper] = _STRAIGHT ** (passing[lower] + passing[upper])
     order = best = [np.flatnonzero(level == row) for row in range(len(rows))]
-    least, place = math.inf, np.empty(len(stops))
+    least, positions = math.inf, np.empty(len(stops))
     for sweep in range(_SWEEPS):
         for own in order:
-            place[own] = (np.arange(own.size) + 0.5) / own.size
-        first, second = place[upper], place[lower]
+            positions[own] = (np.arange(own.size) + 0.5) / own.size
+        first, second = positions[upper], positions[lower]
         crossed = (first[:, None] < first) & (second[:, None] > second) & (level[upper][:, None] == level[upper])
         if crossed.sum() < least:
             best, least = order, crossed.sum()
@@ -408,17 +408,17 @@ def _placed(
         for row in range(len(rows))[:: -1 if sweep % 2 else 1]:
             own = order[row]
             neighbours = near[own].sum(axis=1)
-            mean = np.where(neighbours, near[own] @ place / np.maximum(neighbours, 1), place[own])
+            mean = np.where(neighbours, near[own] @ positions / np.maximum(neighbours, 1), positions[own])
             order[row] = own[np.argsort(mean, kind="stable")]
-            place[order[row]] = (np.arange(own.size) + 0.5) / own.size
+            positions[order[row]] = (np.arange(own.size) + 0.5) / own.size
     beside = wide + _BESIDE * (1 - passing)
     gaps = [np.cumsum([0.0, *(beside[own][:-1] + beside[own][1:]) / 2]) for own in best]
     for own, gap in zip(best, gaps, strict=True):
-        place[own] = gap - gap[-1] / 2
+        positions[own] = gap - gap[-1] / 2
     joint = above + above.T + np.diag(above.sum(axis=0) + above.sum(axis=1) == 0)
     weight = joint.sum(axis=1)
     for sweep in range(_SETTLING):
         for own, gap in list(zip(best, gaps, strict=True))[:: -1 if sweep % 2 else 1]:
-            wished = joint[own] @ place / weight[own]
-            place[own] = isotonic_regression(wished - gap, weights=weight[own]).x + gap
-    return dict(zip(stops, place.tolist(), strict=True))
+            wished = joint[own] @ positions / weight[own]
+            positions[own] = isotonic_regression(wished - gap, weights=weight[own]).x + gap
+    return dict(zip(stops, positions.tolist(), strict=True))

@@ -75,21 +75,21 @@ class HeatMap(Picture):
         from matplotlib.colors import LinearSegmentedColormap, Normalize, to_hex
 
         strengths = colormaps[SEQUENTIAL](np.linspace(_FAINTEST, _DARKEST, 256))
-        known = [self.values[place] for place in self._places if np.isfinite(self.values[place])]
+        known = [self.values[cell] for cell in self._places if np.isfinite(self.values[cell])]
         most = max(known, default=0.0) or 1.0
         scale, strength = Normalize(0, most), LinearSegmentedColormap.from_list("strength", strengths, _STEPS)
         shown = self.decided & np.isfinite(self.values)
-        colours = {place: strength(scale(float(self.values[place]))) for place in self._places if shown[place]}
-        striped = [place for place in self._places if not self.decided[place]]
-        framed = [place for place in self._places if self.decided[place] and place not in colours]
+        colours = {cell: strength(scale(float(self.values[cell]))) for cell in self._places if shown[cell]}
+        striped = [cell for cell in self._places if not self.decided[cell]]
+        framed = [cell for cell in self._places if self.decided[cell] and cell not in colours]
         stripes = "////" if self._numbered else ""
         self._draw_squares(ax, list(colours), facecolors=list(colours.values()), linewidths=0.0)
         self._draw_squares(ax, striped, facecolors=[_GREY], edgecolors=[_STRIPES], linewidths=0.8, hatch=stripes)
         self._draw_squares(ax, framed, facecolors=[_GREY], edgecolors=[INK], linewidths=0.8)
-        for place in self._places if self._numbered else ():
-            words = f"{self.values[place]:.2f}" if np.isfinite(self.values[place]) else "–"
-            ink = ink_on(to_hex(colours[place])) if place in colours else INK
-            ax.text(*place[::-1], words, color=ink, ha="center", va="center", fontsize="small")
+        for cell in self._places if self._numbered else ():
+            words = f"{self.values[cell]:.2f}" if np.isfinite(self.values[cell]) else "–"
+            ink = ink_on(to_hex(colours[cell])) if cell in colours else INK
+            ax.text(*cell[::-1], words, color=ink, ha="center", va="center", fontsize="small")
         self._name_axes(ax)
         figure = ax.get_figure()
         assert figure is not None  # axes that are drawn on stand in one
@@ -106,11 +106,11 @@ class HeatMap(Picture):
         from matplotlib.collections import PolyCollection
 
         corners = _SIDE / 2 * np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]])
-        ax.add_collection(PolyCollection([np.array(place[::-1]) + corners for place in places], **look))
+        ax.add_collection(PolyCollection([np.array(cell[::-1]) + corners for cell in places], **look))
 
     def _name_axes(self, ax: Axes) -> None:
         side = len(self.labels)
-        names, size = [label_lines(one) for one in self.labels], "medium" if self._numbered else "x-small"
+        names, size = [label_lines(label) for label in self.labels], "medium" if self._numbered else "x-small"
         ax.set(xlim=(-0.5, side - 1.5), ylim=(side - 0.5, 0.5))
         ax.set_xticks(range(side - 1), names[:-1], rotation=90 if max(map(len, names)) > _UPRIGHT else 0, fontsize=size)
         ax.set_yticks(range(1, side), names[1:], fontsize=size)

@@ -67,7 +67,7 @@ class Intervals(Picture):
         """Width and height in inches."""
         lines = len(self.labels) + len(self._headings)
         line = _CROWDED if lines > _MANY and not self.ranked else _LINE
-        if any(len(one) > LONGEST_LINE for one in self.labels):
+        if any(len(label) > LONGEST_LINE for label in self.labels):
             line = _TWO_LINES
         legend = 0.5 if self.others else _NOTE if UNDECIDED in self._colours() else 0.0
         return _WIDE, 1.3 + legend + _NOTE * len(self.notes) + line * max(lines, 2)
@@ -87,12 +87,12 @@ class Intervals(Picture):
         """Describe the picture in a sentence or two (alternative text)."""
         if self.others:
             return self._compared()
-        labels = [f"{group}: {one}" for group, one in zip(self.groups, self.labels, strict=True)] if self.groups else []
+        labels = [": ".join(pair) for pair in zip(self.groups, self.labels, strict=True)] if self.groups else []
         rows = [*zip(labels or self.labels, self.estimates, self.lower, self.upper, strict=True)]
         said = [self._spoken(*row) for row in rows[:_SPOKEN]]
         if self.inner_lower:
             inner = zip(self.inner_lower, self.inner_upper, strict=True)
-            said = [f"{one} (inside: {_between(*ends)})" for one, ends in zip(said, inner, strict=False)]
+            said = [f"{spoken} (inside: {_between(*ends)})" for spoken, ends in zip(said, inner, strict=False)]
         number = f"{len(rows)} of them, among these " if len(rows) > _SPOKEN else ""
         unsaid = "interval" not in self.scale and not np.isnan(self.lower).all()
         intervals = " with intervals" if unsaid else ""
@@ -105,7 +105,7 @@ class Intervals(Picture):
         held, missed = _held(other, frame["lower"], frame["upper"])
         far = frame.assign(far=(frame["estimate"] - other).abs(), other=other).dropna(subset="far")
         far = far.sort_values("far", ascending=False, kind="stable").drop_duplicates("label").head(_COMPARED)
-        apart = [f"{one.label} {one.estimate:.3g} ({self.kind} {one.other:.3g})" for one in far.itertuples()]
+        apart = [f"{row.label} {row.estimate:.3g} ({self.kind} {row.other:.3g})" for row in far.itertuples()]
         known, below = (held | missed).sum(), (other < 0).sum()
         said = [
             f"{self.title}: {self.scale}. {len(self.labels)} of them, beside {self.kind} ones",
@@ -135,8 +135,8 @@ class Intervals(Picture):
         self._draw_ends(ax, self.lower, self.upper, _THIN if self.inner_lower else _MIDDLE)
         self._draw_ends(ax, self.inner_lower, self.inner_upper, _THICK)
         ax.scatter(self.estimates, places, color=self._colours(), s=28, zorder=3)
-        for place in places[np.isnan([self.estimates, self.lower, self.upper]).all(axis=0)]:
-            ax.annotate("not estimable", (0.02, place), xycoords=("axes fraction", "data"), va="center", size=8)
+        for height in places[np.isnan([self.estimates, self.lower, self.upper]).all(axis=0)]:
+            ax.annotate("not estimable", (0.02, height), xycoords=("axes fraction", "data"), va="center", size=8)
         self._name_axes(ax)
         self._draw_others(ax)
 
@@ -167,28 +167,28 @@ class Intervals(Picture):
     def _draw_numbers(self, ax: Axes) -> None:
         """Lead to every point from the labels, and write its number beside it."""
         low, high = ax.get_xlim()
-        for place, value in zip(self._places, self.estimates, strict=True):
+        for height, value in zip(self._places, self.estimates, strict=True):
             finite = np.isfinite(value)
-            ax.plot([low, value if finite else high], [place, place], color=UNDECIDED, linewidth=0.6, linestyle=":")
+            ax.plot([low, value if finite else high], [height, height], color=UNDECIDED, linewidth=0.6, linestyle=":")
             at, aside = (value, (6, 0)) if finite else (low, (4, 0))
-            ax.annotate(_number(value), (at, place), aside, textcoords="offset points", va="center", size=8, color=INK)
+            ax.annotate(_number(value), (at, height), aside, textcoords="offset points", va="center", size=8, color=INK)
 
     def _draw_ends(self, ax: Axes, lower: tuple[float, ...], upper: tuple[float, ...], width: float) -> None:
         """Draw lines between two ends, with arrows at those that lie beyond the scale."""
         low, high = ax.get_xlim()
-        for place, first, last, colour in zip(self._places, lower, upper, self._colours(), strict=False):
+        for height, first, last, colour in zip(self._places, lower, upper, self._colours(), strict=False):
             ends = np.clip([first, last], low, high)
-            ax.plot(ends, [place, place], color=colour, linewidth=width, solid_capstyle="butt")
+            ax.plot(ends, [height, height], color=colour, linewidth=width, solid_capstyle="butt")
             for beyond, end, arrow in ((first < low, low, "<"), (last > high, high, ">")):
                 if beyond:
-                    ax.plot([end], [place], marker=arrow, markersize=6, color=colour, clip_on=False)
+                    ax.plot([end], [height], marker=arrow, markersize=6, color=colour, clip_on=False)
 
     def _name_axes(self, ax: Axes) -> None:
         places, headings = self._places, self._headings
         above = [float(places[first]) + 1 for first in headings]
         ax.set_yticks([*places, *above], list(map(label_lines, [*self.labels, *headings.values()])))
-        for place in above[1:]:
-            ax.axhline(place + 0.5, color=UNDECIDED, linewidth=0.4)
+        for height in above[1:]:
+            ax.axhline(height + 0.5, color=UNDECIDED, linewidth=0.4)
         for tick in ax.yaxis.get_major_ticks()[len(places) :]:
             tick.label1.set_fontweight("bold")
             tick.tick1line.set_visible(False)
@@ -198,7 +198,7 @@ class Intervals(Picture):
     @property
     def _headings(self) -> dict[int, str]:
         """The groups, by the first line of each."""
-        return {place: group for place, group in enumerate(self.groups) if not place or group != self.groups[place - 1]}
+        return {index: group for index, group in enumerate(self.groups) if not index or group != self.groups[index - 1]}
 
     @property
     def _places(self) -> NDArray[np.float64]:
@@ -219,7 +219,7 @@ class Intervals(Picture):
         reference = () if self.reference is None else (self.reference,)
         with np.errstate(divide="ignore", invalid="ignore"):
             estimates, lower, upper, *inner, fixed = (
-                np.log(one) if self.logarithmic else np.array(one, dtype=float) for one in (*drawn, reference)
+                np.log(values) if self.logarithmic else np.array(values, dtype=float) for values in (*drawn, reference)
             )
             widths = _finite(upper - lower)
         core = _finite(np.concatenate([estimates, fixed]))
@@ -259,7 +259,7 @@ class RawAndPrivate(Intervals):
     ) -> Self:
         """Return a picture of lines: label, raw figure, estimate, and the ends of its interval."""
         labels, raw, private, lower, upper = zip(*lines, strict=True)
-        return cls(title, notes, labels, private, lower, upper, scale, others=tuple((one,) for one in raw))
+        return cls(title, notes, labels, private, lower, upper, scale, others=tuple((value,) for value in raw))
 
     @property
     def raw(self) -> tuple[float, ...]:

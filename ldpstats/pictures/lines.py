@@ -62,7 +62,7 @@ class Lines(Picture):
         ends = [
             f"{name}: from {line[0]:.3g} to {line[-1]:.3g}" if line else f"{name}: —" for name, line in known.items()
         ]
-        marked = [f"{name} {place:.4g}" for name, place in {**self.marks, **self.levels}.items()]
+        marked = [f"{name} {value:.4g}" for name, value in {**self.marks, **self.levels}.items()]
         span = f" from {min(self.x):.4g} to {max(self.x):.4g}" if self.x else ""
         said = [f"{self.title}: {self.up} over {self.across}{span}", "; ".join(ends)]
         return ". ".join([*filter(None, said), *([f"Marked: {', '.join(marked)}"] if marked else [])]) + "."
@@ -76,8 +76,8 @@ class Lines(Picture):
         x = np.array(self.x, dtype=float)
         marker = "o" if x.size <= _POINTS else ""
         drawn = []
-        for place, (name, line) in enumerate(self.series.items()):
-            colour, style = SERIES[place % len(SERIES)], _STYLES[place // len(SERIES) % len(_STYLES)]
+        for index, (name, line) in enumerate(self.series.items()):
+            colour, style = SERIES[index % len(SERIES)], _STYLES[index // len(SERIES) % len(_STYLES)]
             if name in self.lower and name in self.upper:
                 ax.fill_between(
                     x, _finite(self.lower[name]), _finite(self.upper[name]), color=colour, alpha=0.18, linewidth=0
@@ -93,15 +93,15 @@ class Lines(Picture):
     def _rules(self, ax: Axes) -> None:
         rule: dict[str, Any] = {"color": INK, "linewidth": 0.8, "linestyle": (0, (1, 2)), "zorder": 1.0}
         said: dict[str, Any] = {"color": INK, "fontsize": "small"}
-        for name, place in self.levels.items():
-            ax.axhline(place, **rule)
+        for name, value in self.levels.items():
+            ax.axhline(value, **rule)
             # beside the axes, where no line runs through it
             at = ax.get_yaxis_transform()
-            ax.annotate(literal(name), (1, place), (3, 0), at, "offset points", ha="left", va="center", **said)
-        for name, place in self.marks.items():
-            ax.axvline(place, **rule)
+            ax.annotate(literal(name), (1, value), (3, 0), at, "offset points", ha="left", va="center", **said)
+        for name, value in self.marks.items():
+            ax.axvline(value, **rule)
             at, turned = ax.get_xaxis_transform(), {"rotation": 90, **said}
-            ax.annotate(literal(name), (place, 1), (-2, 0), at, "offset points", ha="right", va="top", **turned)
+            ax.annotate(literal(name), (value, 1), (-2, 0), at, "offset points", ha="right", va="top", **turned)
 
     def _scale(self, ax: Axes) -> None:
         from matplotlib.ticker import MaxNLocator
@@ -167,10 +167,10 @@ class Posterior(Picture):
     def _draw_on(self, ax: Axes) -> None:
         before = np.linspace(0, 1, _PRIORS)
         drawn: list[Artist] = []
-        for place, (name, level) in enumerate(self.levels.items()):
+        for index, (name, level) in enumerate(self.levels.items()):
             least, most = _after(before, level)
-            colour = SERIES[place % len(SERIES)]
-            within = (colour, 0.22 + 0.15 * place)
+            colour = SERIES[index % len(SERIES)]
+            within = (colour, 0.22 + 0.15 * index)
             drawn.append(ax.fill_between(before, least, most, label=name, facecolor=within, edgecolor=colour))
         for name, level in self.others.items():
             for end in _after(before, level):

@@ -71,7 +71,7 @@ class Mosaic(Picture):
         said = [f"{self.title}: a mosaic of {len(frame)} tiles"]
         for word, sign in (("More", 1), ("Fewer", -1)):
             shown = frame[sign * frame["residual"] > self.quantile].sort_values("residual", ascending=sign < 0)
-            tiles = [f"{one.down} of {one.across} ({one.residual:+.1f})" for one in shown.itertuples()]
+            tiles = [f"{tile.down} of {tile.across} ({tile.residual:+.1f})" for tile in shown.itertuples()]
             further = f" and {len(tiles) - _MOST_SPOKEN} further" if len(tiles) > _MOST_SPOKEN else ""
             said += [f"{word} than independence expects: {', '.join(tiles[:_MOST_SPOKEN])}{further}"] if tiles else []
         hatched = f"{frame['hatched'].sum()} of them may be as independence expects"
@@ -103,12 +103,12 @@ class Mosaic(Picture):
     @property
     def _is_turned(self) -> bool:
         """Whether labels across are turned, since they have too little room beside each other."""
-        return sum(min(len(one), _LONGEST) + 2 for one in self.across) * _LETTER > self._area[0]
+        return sum(min(len(label), _LONGEST) + 2 for label in self.across) * _LETTER > self._area[0]
 
     @property
     def _shown_residuals(self) -> list[float]:
         """The residuals of tiles that are drawn."""
-        columns = [one for one in zip(self.widths, self.shares, self.residuals, strict=True) if one[0] > 0]
+        columns = [column for column in zip(self.widths, self.shares, self.residuals, strict=True) if column[0] > 0]
         return [
             residual
             for _, shares, residuals in columns
@@ -119,7 +119,7 @@ class Mosaic(Picture):
     @property
     def _lines_of_legend(self) -> int:
         shading = Shading(self.quantile)
-        return len({shading.level(one) for one in self._shown_residuals}) + any(map(any, self.possibly_none))
+        return len({shading.level(residual) for residual in self._shown_residuals}) + any(map(any, self.possibly_none))
 
     def _draw_on(self, ax: Axes) -> None:
         extent, figure = ax.get_window_extent(), ax.get_figure()
@@ -127,30 +127,30 @@ class Mosaic(Picture):
         # the layout is not known before it is drawn; what is given may be smaller
         inches = min(extent.width / figure.dpi, self._area[0]), min(extent.height / figure.dpi, self._area[1])
         widths = _of_one(np.array(self.widths, dtype=float))
-        heights = [_of_one(np.array(column, dtype=float)) for column in self.shares]
+        heights = [_of_one(np.array(shares, dtype=float)) for shares in self.shares]
         lefts, wide = _placed(widths, max(_GAP, self._strip / inches[0]), _GAPS if not self._strip else 0.5)
-        for place in np.flatnonzero(wide > 0):
-            tops, high = _placed(heights[place])
+        for column in np.flatnonzero(wide > 0):
+            tops, high = _placed(heights[column])
             for tile in np.flatnonzero(high > 0):
-                box = (lefts[place], tops[tile], wide[place], high[tile])
-                self._draw_tile(ax, (int(place), int(tile)), box, inches)
+                box = (lefts[column], tops[tile], wide[column], high[tile])
+                self._draw_tile(ax, (int(column), int(tile)), box, inches)
         ax.set(xlim=(0, 1), ylim=(1, 0))
         ax.spines[:].set_visible(False)
         ax.tick_params(length=0)
         first = int(np.argmax(wide > 0))
         self._name_across(ax, lefts + wide / 2, inches)
         self._name_down(ax, *_placed(heights[first]), inches)
-        for place in np.flatnonzero(wide > 0):
-            if place > first and self._strip:
-                self._name_before(ax, lefts[place], *_placed(heights[place]), inches)
+        for column in np.flatnonzero(wide > 0):
+            if column > first and self._strip:
+                self._name_before(ax, lefts[column], *_placed(heights[column]), inches)
         self._explain(ax)
 
     def _draw_tile(
-        self, ax: Axes, place: tuple[int, int], box: tuple[float, float, float, float], inches: tuple[float, float]
+        self, ax: Axes, tile: tuple[int, int], box: tuple[float, float, float, float], inches: tuple[float, float]
     ) -> None:
         from matplotlib.patches import Rectangle
 
-        (column, row), (left, top, width, height) = place, box
+        (column, row), (left, top, width, height) = tile, box
         shading, residual = Shading(self.quantile), self.residuals[column][row]
         ink = ink_on(shading.colour(residual))
         ax.add_patch(Rectangle((left, top), width, height, **shading.area(residual)))
@@ -159,15 +159,15 @@ class Mosaic(Picture):
         share, key = f"{self.shares[column][row]:.0%}", self._keys[row]
         # where there are too many columns for names between them, tiles have numbers
         written = [f"{key}: {share}", key] if len(self.across) > _MOST_BESIDE else [share]
-        fitting = [one for one in written if width * inches[0] > len(one) * _LETTER]
+        fitting = [words for words in written if width * inches[0] > len(words) * _LETTER]
         if fitting and height * inches[1] > _LINE:
             middle = left + width / 2, top + height / 2
             ax.text(*middle, fitting[0], color=ink, ha="center", va="center", fontsize="small")
 
     def _name_across(self, ax: Axes, centres: NDArray[np.float64], inches: tuple[float, float]) -> None:
         labels = list(map(literal, _told_apart(self.across, _LONGEST)))
-        lengths = [_LINE if self._is_turned else (len(one) + 2) * _LETTER for one in labels]
-        places = spread(centres, np.array(lengths) / inches[0])
+        lengths = [_LINE if self._is_turned else (len(label) + 2) * _LETTER for label in labels]
+        places = moved_apart(centres, np.array(lengths) / inches[0])
         ax.set_xticks(places, labels, rotation=90 if self._is_turned else 0)
         ax.set_xlabel(literal(self.names[0]))
         if _is_moved(places, centres, inches[0]):
@@ -177,12 +177,12 @@ class Mosaic(Picture):
         self, ax: Axes, tops: NDArray[np.float64], high: NDArray[np.float64], inches: tuple[float, float]
     ) -> None:
         centres = tops + high / 2
-        places = spread(centres, np.full(centres.size, _LINE / inches[1]))
+        places = moved_apart(centres, np.full(centres.size, _LINE / inches[1]))
         names = _told_apart(self.down, LONGEST_LINE)
         if self._keys == _numbers(self.down) != self.down:
-            names = tuple(f"{key}: {one}" for key, one in zip(self._keys, names, strict=True))
+            names = tuple(f"{key}: {name}" for key, name in zip(self._keys, names, strict=True))
         # what has no tile is said to have none: its name stands where one would be
-        shown = [f"{literal(one)}{'' if there else ' (0%)'}" for one, there in zip(names, high > 0, strict=True)]
+        shown = [f"{literal(name)}{'' if there else ' (0%)'}" for name, there in zip(names, high > 0, strict=True)]
         ax.set_yticks(places, shown)
         ax.set_ylabel(literal(self.names[1]))
         if _is_moved(places, centres, inches[1]):
@@ -194,11 +194,11 @@ class Mosaic(Picture):
         """Name the tiles of a column at its left."""
         drawn = np.flatnonzero(high > 0)
         centres = (tops + high / 2)[drawn]
-        places = spread(centres, np.full(centres.size, _LINE / inches[1]))
+        places = moved_apart(centres, np.full(centres.size, _LINE / inches[1]))
         end = left - _LEADER / inches[0]
-        for place, centre, row in zip(places, centres, drawn, strict=True):
-            ax.plot((end, left), (place, centre), color=INK, linewidth=0.5, clip_on=False)
-            ax.text(end, place, literal(self._keys[row]), ha="right", va="center", fontsize="small")
+        for height, centre, row in zip(places, centres, drawn, strict=True):
+            ax.plot((end, left), (height, centre), color=INK, linewidth=0.5, clip_on=False)
+            ax.text(end, height, literal(self._keys[row]), ha="right", va="center", fontsize="small")
 
     def _explain(self, ax: Axes) -> None:
         """Explain shades and borders below the tiles."""
@@ -211,7 +211,7 @@ class Mosaic(Picture):
         legend_below(ax, shown, 1, 38 + 72 * _LEADER + (72 * _LETTER * self._longest_across if self._is_turned else 0))
 
 
-def spread(centres: NDArray[np.float64], lengths: NDArray[np.float64]) -> NDArray[np.float64]:
+def moved_apart(centres: NDArray[np.float64], lengths: NDArray[np.float64]) -> NDArray[np.float64]:
     """Place labels (ascending centres, between 0 and 1) near their centres, as far as they fit without overlap."""
     from scipy.optimize import isotonic_regression
 
@@ -229,8 +229,8 @@ def _is_moved(places: NDArray[np.float64], centres: NDArray[np.float64], inches:
 
 def _lead(axis: Axis, ends: NDArray[np.float64], across: tuple[float, float]) -> None:
     """Draw a leader line from every label to its tile."""
-    for one in ends:
-        pair = (one, across) if axis is axis.axes.xaxis else (across, one)
+    for end in ends:
+        pair = (end, across) if axis is axis.axes.xaxis else (across, end)
         axis.axes.plot(*pair, color=INK, linewidth=0.5, clip_on=False)
     axis.set_tick_params(pad=_LEADER * 72 + 2)
 
@@ -256,16 +256,16 @@ def _dashed(ink: str) -> dict[str, Any]:
 
 
 def _numbers(names: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(str(one) for one in range(1, len(names) + 1))
+    return tuple(str(number) for number in range(1, len(names) + 1))
 
 
 def _told_apart(names: tuple[str, ...], most: int) -> tuple[str, ...]:
     """Shorten names to `most` letters that still differ: cut at the end, else in the middle; else number them."""
     end, tail = most - 1, (most - 1) // 2
     for kept in (0, tail):
-        found = tuple(one if len(one) <= most else f"{one[: end - kept]}…{one[len(one) - kept :]}" for one in names)
-        if len({*found}) == len({*names}):
-            return found
+        cut = tuple(name if len(name) <= most else f"{name[: end - kept]}…{name[len(name) - kept :]}" for name in names)
+        if len({*cut}) == len({*names}):
+            return cut
     return _numbers(names)
 
 
@@ -311,7 +311,7 @@ class AssociationPlot(Picture):
         frame = self.to_frame()
         sizes = frame["residual"].abs()
         shown = frame[sizes > self.quantile].assign(size=sizes).sort_values("size", ascending=False, kind="stable")
-        largest = [f"{one.row}, {one.column} {one.residual:+.1f}" for one in shown.head(_MOST_SPOKEN).itertuples()]
+        largest = [f"{cell.row}, {cell.column} {cell.residual:+.1f}" for cell in shown.head(_MOST_SPOKEN).itertuples()]
         among = f": {'; '.join(largest)}" if largest else ""
         beyond = f"{len(shown)} beyond ±{self.quantile:.3g}{among}"
         return (
@@ -335,7 +335,7 @@ class AssociationPlot(Picture):
 
     @property
     def _levels(self) -> set[int | None]:
-        return {Shading(self.quantile).level(one) for row in self.residuals for one in row}
+        return {Shading(self.quantile).level(residual) for row in self.residuals for residual in row}
 
     def _draw_on(self, ax: Axes) -> None:
         from matplotlib.patches import Rectangle
@@ -357,7 +357,7 @@ class AssociationPlot(Picture):
         ax.tick_params(length=0)
         ax.spines[:].set_visible(False)
         ax.set(xlabel=literal(self.names[1]), ylabel=literal(self.names[0]))
-        shown = shading.legend([one for row in self.residuals for one in row])
+        shown = shading.legend([residual for row in self.residuals for residual in row])
         legend_below(ax, shown, 1, 38 + (72 * _LETTER * self._longest if self._is_turned else 0))
 
 

@@ -28,18 +28,20 @@ def text(summary: Summary) -> str:
     body = [line if line.strip("-") else "-" * width for line in lines]
     heading, rule = visible(summary.title), "=" * width
     centred = " " * max(0, (width - _width(heading)) // 2) + heading
-    said = [wrap(visible(one), max(width, _LONGEST), subsequent_indent=_GAP) for one in summary.sentences]
+    said = [wrap(visible(sentence), max(width, _LONGEST), subsequent_indent=_GAP) for sentence in summary.sentences]
     return "\n".join([centred, rule, *body, rule, *chain.from_iterable(said)])
 
 
 def visible(words: str) -> str:
     r"""Return a text on one line, with what would steer a terminal spelt out, such as \n and \x1b."""
     # most texts have nothing of it, which is seen at once
-    return words if words.isprintable() else "".join(repr(one)[1:-1] if _steers(one) else one for one in words)
+    if words.isprintable():
+        return words
+    return "".join(repr(letter)[1:-1] if _steers(letter) else letter for letter in words)
 
 
-def _steers(one: str) -> bool:
-    return one not in _JOINERS and unicodedata.category(one) in _STEERING
+def _steers(letter: str) -> bool:
+    return letter not in _JOINERS and unicodedata.category(letter) in _STEERING
 
 
 def _lines(panel: Panel) -> list[str]:
@@ -49,7 +51,7 @@ def _lines(panel: Panel) -> list[str]:
     widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
     right = panel.figures
     lines = [
-        _GAP.join(_set(one, width, figures) for one, width, figures in zip(row, widths, right, strict=True)).rstrip()
+        _GAP.join(_set(cell, width, figures) for cell, width, figures in zip(row, widths, right, strict=True)).rstrip()
         for row in rows
     ]
     if panel.headers:
@@ -61,32 +63,32 @@ def _wrapped(facts: Sequence[Sequence[str]]) -> list[list[str]]:
     beside = max((_width(heading) for heading, _ in facts), default=0) + len(_GAP)
     room = max(_LONGEST - beside, _LONGEST // 2)
     lines = [(heading, wrap(fact, room, subsequent_indent=_GAP) or [""]) for heading, fact in facts]
-    return [[heading if not place else "", one] for heading, own in lines for place, one in enumerate(own)]
+    return [[heading if not index else "", line] for heading, own in lines for index, line in enumerate(own)]
 
 
-def _set(one: str, width: int, figures: bool) -> str:
-    space = " " * (width - _width(one))
-    return space + one if figures else one + space
+def _set(cell: str, width: int, figures: bool) -> str:
+    space = " " * (width - _width(cell))
+    return space + cell if figures else cell + space
 
 
 def _width(line: str) -> int:
     """Return the width in a terminal: East Asian letters take two places, combining marks none."""
     return sum(
-        0 if unicodedata.combining(one) else 2 if unicodedata.east_asian_width(one) in "WF" else 1 for one in line
+        0 if unicodedata.combining(sign) else 2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in line
     )
 
 
 def html(summary: Summary) -> str:
     """Return a summary as HTML."""
-    tables = [_html_table(panel, "" if place else summary.title) for place, panel in enumerate(summary.panels)]
+    tables = [_html_table(panel, "" if index else summary.title) for index, panel in enumerate(summary.panels)]
     alone = [] if summary.panels else [f"<p><strong>{_html_escaped(summary.title)}</strong></p>"]
-    said = [f"<p>{_html_escaped(one)}</p>" for one in summary.sentences]
+    said = [f"<p>{_html_escaped(sentence)}</p>" for sentence in summary.sentences]
     return "\n".join(['<div class="ldpstats">', *alone, *tables, *said, "</div>"])
 
 
 def _html_table(panel: Panel, title: str) -> str:
     right = panel.figures
-    caption = " · ".join(_html_escaped(one) for one in (title, panel.title) if one)
+    caption = " · ".join(_html_escaped(words) for words in (title, panel.title) if words)
     # facts have no headers
     head = _html_row(panel.headers, right, ["col"] * len(right))
     body = [_html_row(row, right, ["row", *[""] * (len(row) - 1)]) for row in panel.rows]
@@ -107,11 +109,11 @@ def _html_row(cells: Sequence[str], right: Sequence[bool], scopes: Sequence[str]
     return f"<tr>{''.join(map(_html_cell, cells, right, scopes))}</tr>"
 
 
-def _html_cell(one: str, figures: bool, scope: str) -> str:
+def _html_cell(cell: str, figures: bool, scope: str) -> str:
     """Return a cell; it heads its column, or its row where it is words."""
-    heads = scope == "col" or (scope and one and not figures)
+    heads = scope == "col" or (scope and cell and not figures)
     tag, scoped = ("th", f' scope="{scope}"') if heads else ("td", "")
-    return f'<{tag}{scoped} style="text-align:{"right" if figures else "left"}">{_html_escaped(one)}</{tag}>'
+    return f'<{tag}{scoped} style="text-align:{"right" if figures else "left"}">{_html_escaped(cell)}</{tag}>'
 
 
 def _html_escaped(words: str) -> str:
@@ -131,7 +133,7 @@ def markdown(summary: Summary) -> str:
         parts += [f"*{shown}*"] if (shown := _markdown_escaped(panel.title)) else []
         parts.append(_markdown_table(panel))
     # a line each, as they are in the other formats
-    return "\n\n".join([*parts, *(_LIST.sub(r"\1\\\2", _markdown_escaped(one)) for one in summary.sentences)])
+    return "\n\n".join([*parts, *(_LIST.sub(r"\1\\\2", _markdown_escaped(sentence)) for sentence in summary.sentences)])
 
 
 def _markdown_table(panel: Panel) -> str:
@@ -147,4 +149,4 @@ def _markdown_escaped(words: str) -> str:
 
     Spaces around it are dropped: they would make code of it, or end what is bold.
     """
-    return _SPECIAL.sub(r"\\\1", "".join(_ENTITIES.get(one, one) for one in visible(words).strip()))
+    return _SPECIAL.sub(r"\\\1", "".join(_ENTITIES.get(letter, letter) for letter in visible(words).strip()))

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 _FACTS = r"lp{0.68\linewidth}"
 _SPECIAL = {
-    **{one: f"\\{one}" for one in "&%$#_{}"},
-    **{one: f"{{{one}}}" for one in "[]*"},
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+    **{sign: f"{{{sign}}}" for sign in "[]*"},
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
@@ -30,8 +30,8 @@ _NAMES = (
     "← leftarrow, ↔ leftrightarrow, ∈ in, ℓ ell, † dagger"
 )
 _MATHEMATICAL = {
-    **{one: f"\\{name}" for one, name in map(str.split, _NAMES.split(", "))},
-    **{one: f"{{}}^{{{raised}}}" for one, raised in zip("²³⁻¹", "23-1", strict=True)},
+    **{sign: f"\\{name}" for sign, name in map(str.split, _NAMES.split(", "))},
+    **{sign: f"{{}}^{{{raised}}}" for sign, raised in zip("²³⁻¹", "23-1", strict=True)},
     "−": "-",
     "½": r"\frac{1}{2}",
     "°": r"{}^{\circ}",
@@ -58,7 +58,7 @@ def latex(summary: Summary) -> str:
     for panel in summary.panels:
         parts += [rf"\textit{{{escaped(panel.title)}}}"] if panel.title else []
         parts.append(_tabular(panel))
-    said = [rf"\noindent {escaped(one)}\par" for one in summary.sentences]
+    said = [rf"\noindent {escaped(sentence)}\par" for sentence in summary.sentences]
     return "\n".join([r"\begin{center}", "\\\\[0.5ex]\n".join(parts), r"\end{center}", *said])
 
 
@@ -81,36 +81,36 @@ def escaped(words: str) -> str:
     What pdfLaTeX does not know is set by XeLaTeX and LuaLaTeX, and by its Unicode number in pdfLaTeX.
     """
     # what visible() leaves of them, joiners and surrogates, shows nothing; the latter cannot be written to a file
-    shown = [one for one in visible(unicodedata.normalize("NFC", words)) if unicodedata.category(one) not in _UNSEEN]
+    shown = [sign for sign in visible(unicodedata.normalize("NFC", words)) if unicodedata.category(sign) not in _UNSEEN]
     runs = groupby(shown, key=_kind)
     return "".join(_SET[kind]("".join(run)) for kind, run in runs)
 
 
-def _kind(one: str) -> str:
-    if one in _SPECIAL or one in _TYPOGRAPHIC:
+def _kind(letter: str) -> str:
+    if letter in _SPECIAL or letter in _TYPOGRAPHIC:
         return "plain"
-    if one in _MATHEMATICAL:
+    if letter in _MATHEMATICAL:
         return "formula"
-    return "plain" if one.isascii() or _known_to_pdflatex(one) else "unicode"
+    return "plain" if letter.isascii() or _known_to_pdflatex(letter) else "unicode"
 
 
-def _known_to_pdflatex(one: str) -> bool:
+def _known_to_pdflatex(letter: str) -> bool:
     # of the letters with accents beyond Latin Extended-A it knows only some
-    parts = unicodedata.normalize("NFD", one) if one <= _LAST else ""
-    return one in _LETTERS or (len(parts) == 2 and parts[0].isascii() and parts[1] in _ACCENTS)
+    parts = unicodedata.normalize("NFD", letter) if letter <= _LAST else ""
+    return letter in _LETTERS or (len(parts) == 2 and parts[0].isascii() and parts[1] in _ACCENTS)
 
 
 def _formula(signs: str) -> str:
-    return f"${' '.join(_MATHEMATICAL[one] for one in signs)}$"
+    return f"${' '.join(_MATHEMATICAL[sign] for sign in signs)}$"
 
 
 def _plain(words: str) -> str:
-    return _LIGATURES.sub("{}", "".join(_SPECIAL.get(one) or _TYPOGRAPHIC.get(one, one) for one in words))
+    return _LIGATURES.sub("{}", "".join(_SPECIAL.get(letter) or _TYPOGRAPHIC.get(letter, letter) for letter in words))
 
 
 def _unicode(words: str) -> str:
     # \Uchar exists where letters are read as Unicode
-    numbers = " ".join(f"U+{ord(one):04X}" for one in words)
+    numbers = " ".join(f"U+{ord(letter):04X}" for letter in words)
     return rf"{{\ifdefined\Uchar {words}\else {numbers}\fi}}"
 
 

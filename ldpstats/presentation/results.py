@@ -70,9 +70,9 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float):
         return None if math.isnan(value) else value
     if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
+        return [_plain(entry) for entry in value]
     if isinstance(value, Mapping):
-        return {key: _plain(one) for key, one in value.items()}
+        return {key: _plain(entry) for key, entry in value.items()}
     if hasattr(value, "iterrows"):
         return plain_rows(value)
     return value.to_dict() if hasattr(value, "to_dict") else value
@@ -126,7 +126,7 @@ class Result(Shown, Saveable, Protocol):
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values; None stands for what is not there, or no number."""
-        return plain_values(self, self._in_dict or " ".join(one.name for one in fields(cast("Any", self))))
+        return plain_values(self, self._in_dict or " ".join(field.name for field in fields(cast("Any", self))))
 
     def picture(self) -> Picture:
         """Return what `plot` draws, as data."""

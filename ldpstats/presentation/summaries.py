@@ -27,7 +27,7 @@ class Panel:
         """Whether each column holds figures, which are aligned to the right."""
         columns = zip(*self.rows, strict=True) if self.rows else [()] * len(self.headers)
         return [
-            bool(self.headers) and any(column) and all(not one or bool(_FIGURE.fullmatch(one)) for one in column)
+            bool(self.headers) and any(column) and all(not cell or bool(_FIGURE.fullmatch(cell)) for cell in column)
             for column in columns
         ]
 

@@ -39,7 +39,7 @@ def pairs(studied: StudiedTables) -> Iterator[Part]:
         title = "Dependences that are shown" if len(drawn) == len(studied.dependent) else "The strongest dependences"
         picture = replace(forest_picture([pair.effect for pair in drawn]), title=f"{title}: Cramér's V")
         yield Figure(picture, "effects-picture")
-    rows, links = [_line(pair) for pair in studied.found], [pair.name for pair in studied.found]
+    rows, links = [_line(pair) for pair in studied.ranked_pairs], [pair.name for pair in studied.ranked_pairs]
     yield Rows(panel_of_figures(_HEADERS, rows[:_MANY], "All pairs, the strongest dependence first"), tuple(links))
     if len(rows) > _MANY:
         more = Rows(panel_of_figures(_HEADERS, rows[_MANY:], "All further pairs"), tuple(links[_MANY:]))
@@ -55,15 +55,15 @@ def _level(studied: StudiedTables) -> str:
 def _line(pair: StudiedPair) -> list[str]:
     test, (low, high) = pair.test, pair.interval
     v = pair.effect.cramers_v if pair.is_plausible else math.nan
-    figures = [f"{one:.3f}" if math.isfinite(one) else "—" for one in (v, low, high)]
-    tested = [f"{test.statistic:.4g}", f"{test.df}", *(pvalue_in_words(one, 2) for one in (test.pvalue, test.adjusted))]
+    figures = [f"{figure:.3f}" if math.isfinite(figure) else "—" for figure in (v, low, high)]
+    tested = [f"{test.statistic:.4g}", f"{test.df}", *(pvalue_in_words(p, 2) for p in (test.pvalue, test.adjusted))]
     return [f"{pair.title}{pair.assuming}", *figures, *(tested if pair.is_tested else ["—"] * 4), test.verdict]
 
 
 def _remarks(studied: StudiedTables) -> list[Part]:
     """Say why pairs have no verdict or no V, or what V leaves out: each reason once."""
     reasons: dict[tuple[str, str], list[str]] = {}
-    for pair in studied.found:
+    for pair in studied.ranked_pairs:
         for about, reason in (("No verdict on", pair.test.reason), ("V of", pair.test.caveat)):
             if reason:
                 reasons.setdefault((about, reason), []).append(pair.title)
@@ -82,7 +82,7 @@ def _open(studied: StudiedTables) -> list[Part]:
 
 def not_found(studied: StudiedTables) -> Iterator[Part]:
     """Show pairs without a finding: what power the tests had, and how many respondents they would need."""
-    missed = [pair for pair in studied.found if pair.is_tested and pair.is_plausible and not pair.is_dependent]
+    missed = [pair for pair in studied.ranked_pairs if pair.is_tested and pair.is_plausible and not pair.is_dependent]
     if studied.tests is None or not missed:
         yield "Every pair that was tested shows a dependence." if studied.dependent else "No pair could be tested."
         return

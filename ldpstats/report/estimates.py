@@ -28,28 +28,28 @@ _PRINTED, _TALLEST, _MOST_CATEGORIES = 60, 45, 100
 
 def attributes(studied: StudiedTables) -> Iterator[Part]:
     """Show the proportions of every attribute."""
-    found = {name: table for name, table in studied.singles.items() if isinstance(table, Table)}
-    if found:
+    singles = {name: table for name, table in studied.singles.items() if isinstance(table, Table)}
+    if singles:
         yield "Every proportion is estimated from all reports about it."
-        for place, some in enumerate(_in_pictures(found), 1):
-            yield Figure(one_way_intervals(studied.tables, some), f"attributes-picture-{place}")
-        yield _figures_of(studied, found)
+        for number, some in enumerate(_in_pictures(singles), 1):
+            yield Figure(one_way_intervals(studied.tables, some), f"attributes-picture-{number}")
+        yield _figures_of(studied, singles)
     yield from (f"{name}: {why}" for name, why in studied.singles.items() if isinstance(why, str))
 
 
-def _figures_of(studied: StudiedTables, found: Mapping[str, Table]) -> Part:
-    panels = {name: table.summary(studied.alpha).panels[0] for name, table in found.items()}
-    rows = [[name if not place else "", *row] for name, panel in panels.items() for place, row in enumerate(panel.rows)]
+def _figures_of(studied: StudiedTables, singles: Mapping[str, Table]) -> Part:
+    panels = {name: table.summary(studied.alpha).panels[0] for name, table in singles.items()}
+    rows = [[name if not index else "", *row] for name, panel in panels.items() for index, row in enumerate(panel.rows)]
     headers = ["attribute", "category", *next(iter(panels.values())).headers[1:]]
     title = f"Proportions of every attribute{simulation(studied.tables.simulated, studied.tables.n)}"
     return Folded("The figures", (Rows(panel_of_figures(headers, rows, title)),))
 
 
-def _in_pictures(found: Mapping[str, Table]) -> Iterator[dict[str, Table]]:
+def _in_pictures(singles: Mapping[str, Table]) -> Iterator[dict[str, Table]]:
     """Divide attributes among pictures that are no taller than a page."""
     some: dict[str, Table] = {}
     lines = 0
-    for name, table in found.items():
+    for name, table in singles.items():
         if table.domain.size() > _MOST_CATEGORIES:
             continue
         lines += 1 + table.domain.size()
@@ -63,7 +63,7 @@ def _in_pictures(found: Mapping[str, Table]) -> Iterator[dict[str, Table]]:
 
 def tables(studied: StudiedTables) -> Iterator[Part]:
     """Show the tables of two and more attributes: strongest dependences with pictures, others folded."""
-    drawn, folded = studied.found[:_DRAWN], studied.found[_DRAWN:]
+    drawn, folded = studied.ranked_pairs[:_DRAWN], studied.ranked_pairs[_DRAWN:]
     for pair in drawn:
         yield Entry(pair.name, pair.title, tuple(_shown(pair)))
     few = len(folded) <= _PRINTED
@@ -72,8 +72,8 @@ def tables(studied: StudiedTables) -> Iterator[Part]:
     ]
     few = len(studied.other_tables) <= _PRINTED
     wider = [
-        Folded(label(one.attributes), _cells(one), f"{one.n:,} reports", f"table-{place}", few)
-        for place, one in enumerate(studied.other_tables, 1)
+        Folded(label(table.attributes), _cells(table), f"{table.n:,} reports", f"table-{number}", few)
+        for number, table in enumerate(studied.other_tables, 1)
     ]
     if others:
         yield Entry("the-other-pairs", "The other pairs", tuple(others))
@@ -130,12 +130,12 @@ def raw_and_private(studied: StudiedTables, truth: Population) -> Iterator[Part]
     raw_of, tables = raw_proportions(studied.tables, truth), studied.tables
     intervals = f"; pointwise {100 * (1 - studied.alpha):g} % intervals" if studied.fit.plausible else ""
     notes = (f"simulated: {tables.n:,} reports{intervals}", *studied.fit.warning)
-    singles = [found for found in studied.singles.values() if isinstance(found, Table)]
+    singles = [table for table in studied.singles.values() if isinstance(table, Table)]
     shares = [line for table in singles for line in compared_cells(table, raw_of(table.attributes), studied.alpha)]
     # a V of some categories is that of another table, and one of noise of none
     effects = [
         (pair.title, true_cramers_v(raw_of(pair.table.attributes)), pair.effect.cramers_v, *pair.interval)
-        for pair in studied.found
+        for pair in studied.ranked_pairs
         if pair.is_plausible and not pair.effect.why_not and not pair.effect.without
     ]
     for name, about, lines, scale in (
@@ -144,9 +144,9 @@ def raw_and_private(studied: StudiedTables, truth: Population) -> Iterator[Part]
     ):
         if lines:
             title = f"{about}: raw data against private reports"
-            rows = [[line[0], *(f"{one:.3f}" if math.isfinite(one) else "—" for one in line[1:])] for line in lines]
+            rows = [[line[0], *(f"{x:.3f}" if math.isfinite(x) else "—" for x in line[1:])] for line in lines]
             table = Rows(panel_of_figures(["", "raw", "private", "from", "to"], rows, title))
             yield Figure(RawAndPrivate.of(title, notes, lines, scale), name, (Folded("The figures", (table,)),))
-    if left_out := len(studied.found) - len(effects):
+    if left_out := len(studied.ranked_pairs) - len(effects):
         pairs = counted(left_out, "pair")
         yield f"Without {pairs} whose V is not estimable, or leaves out categories that were hardly seen."

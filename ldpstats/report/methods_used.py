@@ -92,19 +92,19 @@ def methods(studied: StudiedTables, *, network: bool) -> Iterator[Part]:
 
 
 def _used(studied: StudiedTables, *, network: bool) -> Iterator[str]:
-    made_of = [one for table in studied.tables for one in table.made_of]
+    made_of = [part for table in studied.tables for part in table.made_of]
     noises = _noises(studied)
     if not all(map(_is_curators, noises)):
         yield _RANDOMIZED
     yield from dict.fromkeys(next(words for holds, words in _NOISES if holds(noise)) for noise in noises)
     if cited := list(dict.fromkeys(words for origin in studied.tables.origins for words in origin.cited)):
         yield f"Reports were randomized by {'; '.join(cited)}."
-    yield from dict.fromkeys(TABLE_METHODS[one.method].words for one in made_of if one.method in TABLE_METHODS)
+    yield from dict.fromkeys(TABLE_METHODS[part.method].words for part in made_of if part.method in TABLE_METHODS)
     yield from dict.fromkeys(table.provenance.words for table in studied.tables if table.provenance.words)
     yield _INTERVALS
-    if any(pair.is_tested for pair in studied.found):
+    if any(pair.is_tested for pair in studied.ranked_pairs):
         yield from (_TESTS, *_sources(studied), _HOLM, _RESIDUALS)
-    if studied.found:
+    if studied.ranked_pairs:
         yield _EFFECTS
     yield _FIT
     if network:
@@ -112,14 +112,14 @@ def _used(studied: StudiedTables, *, network: bool) -> Iterator[str]:
 
 
 def _noises(studied: StudiedTables) -> list[NoiseModel]:
-    return [block.noise for table in studied.tables for one in table.made_of for block in one.blocks]
+    return [block.noise for table in studied.tables for part in table.made_of for block in part.blocks]
 
 
 def _sources(studied: StudiedTables) -> Iterator[str]:
     """Say for how many pairs statistics and p-values were computed in which way."""
-    tests = [pair.test for pair in studied.found if pair.is_tested]
-    origins = [_MONTE_CARLO if one.seed is not None else one.pvalue_source for one in tests]
-    for what, used in (("Tests", Counter(one.method for one in tests)), ("p-values", Counter(origins))):
+    tests = [pair.test for pair in studied.ranked_pairs if pair.is_tested]
+    origins = [_MONTE_CARLO if test.seed is not None else test.pvalue_source for test in tests]
+    for what, used in (("Tests", Counter(test.method for test in tests)), ("p-values", Counter(origins))):
         if used:
             numbered = "; ".join(f"{words} ({number})" for words, number in used.items())
             yield f"{what}, with the number of pairs: {numbered}."
@@ -155,6 +155,6 @@ def colophon(studied: StudiedTables) -> Iterator[Part]:
         "tables.save() writes."
     )
     yield Rows(panel_of_facts(facts, "Made of, and with"))
-    if rows := {str(place): identity for place, identity in enumerate(studied.tables.collections, 1)}:
+    if rows := {str(number): identity for number, identity in enumerate(studied.tables.collections, 1)}:
         table = Rows(panel_of_facts(rows, "Collections whose reports are in these tables"))
         yield Folded("Identities of the collections", (table,))

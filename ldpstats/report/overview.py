@@ -27,7 +27,7 @@ def findings(studied: StudiedTables) -> Iterator[Part]:
 
 def _found(studied: StudiedTables) -> list[str]:
     tables, shown = studied.tables, studied.dependent
-    tested = [pair for pair in studied.found if pair.is_tested]
+    tested = [pair for pair in studied.ranked_pairs if pair.is_tested]
     said = [
         f"{counted(tables.n, 'report')} about {counted(len(tables.domain), 'attribute')}: {tables.privacy.lines()[0]}.",
         *([f"{tables.privacy.lines()[-1]}."] if tables.privacy.set_aside else []),
@@ -40,7 +40,7 @@ def _found(studied: StudiedTables) -> list[str]:
     )
     if shown:
         said.append(f"The strongest: {'; '.join(f'{pair.title}, {pair.strength}' for pair in shown[:_NAMED])}.")
-    implausible = sum(not pair.is_plausible for pair in studied.found)
+    implausible = sum(not pair.is_plausible for pair in studied.ranked_pairs)
     if implausible:
         said.append(f"The reports of {counted(implausible, 'pair')} do not fit their channel, and decide nothing.")
     if missed := sum(pair.is_plausible for pair in tested) - len(shown):
@@ -57,10 +57,10 @@ def asked(studied: StudiedTables) -> Iterator[Part]:
     sizes = Counter(len(table.attributes) for table in tables)
     kinds = " and ".join(f"{number:,} of {counted(size, 'attribute')}" for size, number in sorted(sizes.items()))
     reports = [table.n for table in tables]
-    between = " to ".join(dict.fromkeys(f"{one:,}" for one in (min(reports), max(reports))))
+    between = " to ".join(dict.fromkeys(f"{n:,}" for n in (min(reports), max(reports))))
     protocols = {
-        "Protocol" if len(tables.origins) == 1 else f"Protocol {number}": one.protocol
-        for number, one in enumerate(tables.origins, 1)
+        "Protocol" if len(tables.origins) == 1 else f"Protocol {number}": origin.protocol
+        for number, origin in enumerate(tables.origins, 1)
     }
     records = tables.domain.size()
     possible = f"{records:,}" if records < 10**9 else f"{records:.2g}"

@@ -64,15 +64,16 @@ def report_page(
         raise LdpstatsError(f"title = {shortened(title)}", "a text of whole letters")
     absent = {*([] if network else ["network"]), *([] if truth is not None else ["raw-and-private"])}
     options: dict[str, dict[str, Any]] = {"raw-and-private": {"truth": truth}, "methods": {"network": network}}
-    written = progress([one for one in _SECTIONS if one[0] not in absent], "writing sections", unit="section")
+    wanted = [section for section in _SECTIONS if section[0] not in absent]
+    written = progress(wanted, "writing sections", unit="section")
     sections = [Entry(name, said, tuple(made(studied, **options.get(name, {})))) for name, said, made in written]
     lines = [
         studied.tables.headline,
         *([] if can_draw() else ["This page is without pictures, as matplotlib is not installed."]),
     ]
-    drawn = [one for section in sections for one in _drawn(section.parts)] if can_draw() else []
+    drawn = [figure for section in sections for figure in _drawn(section.parts)] if can_draw() else []
     shown = progress(drawn, "drawing", unit="picture")
-    svgs = {one.name: Markup(one.picture.svg(one.name)) for one in shown}  # noqa: S704  # its texts are escaped
+    svgs = {figure.name: Markup(figure.picture.svg(figure.name)) for figure in shown}  # noqa: S704  # its texts are escaped
     values = {"title": title or "Report on privatized answers", "lines": lines, "sections": sections, "svgs": svgs}
     return _environment().get_template("page.html").render(values)
 
@@ -107,14 +108,14 @@ def _lines(part: Rows, right: Sequence[bool]) -> Markup:
     """Render the rows of a table, of which a page may have hundreds of thousands; `right` aligns columns."""
     from markupsafe import Markup, escape
 
-    classes = [' class="figures"' if one else "" for one in right]
+    classes = [' class="figures"' if is_figure else "" for is_figure in right]
     set_rows = []
     for row, target in zip(part.panel.rows, chain(part.links, repeat("")), strict=False):
         cells = [str(escape(visible(cell))) for cell in row]
-        tags = ["th" if place == 0 and cell else "td" for place, cell in enumerate(cells)]
+        tags = ["th" if index == 0 and cell else "td" for index, cell in enumerate(cells)]
         if target:
             cells[0] = f'<a href="#{escape(target)}">{cells[0]}</a>'
         opened = [f'{tag} scope="row"' if tag == "th" else tag for tag in tags]
         columns = zip(opened, classes, cells, tags, strict=True)
-        set_rows.append("".join(f"<{one}{kind}>{cell}</{tag}>" for one, kind, cell, tag in columns))
-    return Markup("".join(f"<tr>{one}</tr>\n" for one in set_rows))  # noqa: S704  # its texts are escaped
+        set_rows.append("".join(f"<{opening}{kind}>{cell}</{tag}>" for opening, kind, cell, tag in columns))
+    return Markup("".join(f"<tr>{row}</tr>\n" for row in set_rows))  # noqa: S704  # its texts are escaped

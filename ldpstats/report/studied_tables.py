@@ -93,12 +93,12 @@ class StudiedTables:
     @cached_property
     def singles(self) -> dict[str, Table | str]:
         """One-way tables, pooled over all reports that tell the attribute, or why there is none."""
-        domain, found = self.tables.domain, dict[str, Table | str]()
+        domain, singles = self.tables.domain, dict[str, Table | str]()
         for name in domain.names:
             holding = [table for table in self.tables if name in table.attributes]
             known = told_by(holding, domain.project(name), self.tables.privacy) if holding else None
-            found[name] = known if isinstance(known, Table) else str(known or "Nobody was asked about it.")
-        return found
+            singles[name] = known if isinstance(known, Table) else str(known or "Nobody was asked about it.")
+        return singles
 
     @cached_property
     def _pairs(self) -> dict[Pair, Table | str]:
@@ -110,7 +110,7 @@ class StudiedTables:
     @property
     def pairs(self) -> dict[Pair, Table]:
         """The table of every pair that some table holds, in the order of the domain."""
-        return {pair: found for pair, found in self._pairs.items() if isinstance(found, Table)}
+        return {pair: table for pair, table in self._pairs.items() if isinstance(table, Table)}
 
     @property
     def not_asked(self) -> list[Pair]:
@@ -120,7 +120,7 @@ class StudiedTables:
     @property
     def open_pairs(self) -> dict[Pair, str]:
         """The pairs whose reports leave cells open (not identified), with the reason."""
-        return {pair: found for pair, found in self._pairs.items() if isinstance(found, str)}
+        return {pair: reason for pair, reason in self._pairs.items() if isinstance(reason, str)}
 
     @cached_property
     def tests(self) -> IndependenceTests | None:
@@ -133,7 +133,7 @@ class StudiedTables:
         return replace(independence_tests(asked, alpha=self.alpha), warning=tuple(asked.channel_fit().warning))
 
     @cached_property
-    def found(self) -> list[StudiedPair]:
+    def ranked_pairs(self) -> list[StudiedPair]:
         """All pairs, the strongest dependence first, then those of which none is shown, by their p-values."""
         if self.tests is None:
             return []
@@ -149,7 +149,7 @@ class StudiedTables:
     @property
     def dependent(self) -> list[StudiedPair]:
         """The pairs whose dependence is shown, the strongest first."""
-        return [pair for pair in self.found if pair.is_dependent]
+        return [pair for pair in self.ranked_pairs if pair.is_dependent]
 
     @property
     def other_tables(self) -> list[Table]:

@@ -54,10 +54,10 @@ def _fits(studied: StudiedTables) -> Iterator[Part]:
     if not fit.warning:
         yield fit.words
     names = studied.tables.domain.names
-    found = [(table, table.channel_fit()) for table in studied.tables]
+    judged = [(table, table.channel_fit()) for table in studied.tables]
     # of equal ones the first of the domain, whatever the order of the set
-    found.sort(key=lambda one: (not one[1].pvalue < 1, one[1].pvalue, list(map(names.index, one[0].attributes))))
-    rows = [[label(table.attributes), f"{table.n:,}", *_judged(one)] for table, one in found]
+    judged.sort(key=lambda pair: (not pair[1].pvalue < 1, pair[1].pvalue, list(map(names.index, pair[0].attributes))))
+    rows = [[label(table.attributes), f"{table.n:,}", *_judged(own)] for table, own in judged]
     headers = ["table", "reports", "p-value", "what fits worst", "verdict"]
     title = f"Can the reports have come through their channel? (level {LEVEL:g} for all tables together)"
     shown = Rows(panel_of_figures(headers, rows, title))
@@ -77,12 +77,12 @@ def _judged(fit: ChannelFit) -> list[str]:
 def _checked(studied: StudiedTables) -> Iterator[Part]:
     """Show the result of every check of the reports, and name those that were not made."""
     checks = studied.tables.checks
-    for place, check in enumerate(checks, 1):
+    for number, check in enumerate(checks, 1):
         summary = check.summary()
-        parts = [one for one in summarised(summary) if one not in check.warning]
-        picture = [Figure(check.picture(), f"check-picture-{place}")] if isinstance(check, CollectorComparison) else []
+        parts = [part for part in summarised(summary) if part not in check.warning]
+        picture = [Figure(check.picture(), f"check-picture-{number}")] if isinstance(check, CollectorComparison) else []
         asked = _QUESTIONS.get(type(check), summary.title)
-        yield Entry(f"check-{place}", asked, (*map(Warned, check.warning), *parts, *picture))
+        yield Entry(f"check-{number}", asked, (*map(Warned, check.warning), *parts, *picture))
     if not checks:
         yield (
             "Rows that stand twice are looked for where files are counted, and collectors are compared where their "
@@ -94,15 +94,15 @@ def _agreement(studied: StudiedTables) -> list[Part]:
     """Say how far tables disagree about what they share."""
     made = all(table.provenance.kind == "made consistent" for table in studied.tables)
     try:
-        found = consistency_report(studied.tables if made else make_consistent(studied.tables))
+        agreement = consistency_report(studied.tables if made else make_consistent(studied.tables))
     except LdpstatsError as error:
         return [f"Whether the tables agree with each other is not known: {error}"]
-    summary = found.summary()
+    summary = agreement.summary()
     facts, moved = summary.panels
     verdict, *units = summary.sentences[:2]
-    contradicted = bool(found.df) and found.pvalue is not None and found.pvalue < LEVEL_OF_AGREEMENT
+    contradicted = bool(agreement.df) and agreement.pvalue is not None and agreement.pvalue < LEVEL_OF_AGREEMENT
     title = "As reported, and after they are made to agree"
-    told: tuple[Part, ...] = (Rows(moved), Figure(found.picture(), "agreement-picture"), *units)
+    told: tuple[Part, ...] = (Rows(moved), Figure(agreement.picture(), "agreement-picture"), *units)
     parts = (
         Warned(verdict) if contradicted else verdict,
         Rows(replace(facts, title=title)),
@@ -116,7 +116,7 @@ def _forged(studied: StudiedTables) -> list[Part]:
     known = [(table, most) for table in studied.tables if (most := amplification(table)) is not None]
     names = studied.tables.domain.names
     # of tables that can be moved equally far the first of the domain, whatever the order of the set
-    worst = sorted(known, key=lambda one: (-round(one[1], 12), list(map(names.index, one[0].attributes))))[:_WORST]
+    worst = sorted(known, key=lambda pair: (-round(pair[1], 12), list(map(names.index, pair[0].attributes))))[:_WORST]
     if not worst:
         return []
     rows = [
@@ -138,14 +138,14 @@ def _explained(studied: StudiedTables) -> list[Part]:
     for pair in studied.dependent[:1]:
         if pair.effect.why_not:
             return [f"Of {pair.title} a dependence is shown, but no V that a share of forged reports could explain."]
-        found = f"The strongest dependence that is shown is that of {pair.title}, V = {pair.effect.cramers_v:.2f}."
+        strongest = f"The strongest dependence that is shown is that of {pair.title}, V = {pair.effect.cramers_v:.2f}."
         share = explaining_share(pair.table, pair.effect.cramers_v)
         if isinstance(share, str):
-            return [f"{found} Could forged reports alone explain it? {share[0].upper()}{share[1:]}."]
+            return [f"{strongest} Could forged reports alone explain it? {share[0].upper()}{share[1:]}."]
         needed = (
             f"If there were none, about {100 * share:.2g} % of the reports about this table would have to be forged"
         )
-        return [f"{found} {needed}, at least, for V to come out as large in half of all surveys.", ASSUMED]
+        return [f"{strongest} {needed}, at least, for V to come out as large in half of all surveys.", ASSUMED]
     return []
 
 

@@ -55,17 +55,17 @@ def decoded(plain: Any) -> Any:
 
 def decoded_as(cls: type[C], plain: Any) -> C:
     """Return the value that `encoded` wrote, which must be an object of exactly this class."""
-    found = decoded(plain)
-    if type(found) is not cls:
-        raise LdpstatsError(f"an object of the class {type(found).__name__}", f"one of the class {cls.__name__}")
-    return found
+    value = decoded(plain)
+    if type(value) is not cls:
+        raise LdpstatsError(f"an object of the class {type(value).__name__}", f"one of the class {cls.__name__}")
+    return value
 
 
 class _Encoder:
     """Writes values as JSON values, what is equal once: later ones refer to the first."""
 
     def __init__(self) -> None:
-        self._places: dict[int, int] = {}
+        self._numbers: dict[int, int] = {}
         self._equal: dict[Hashable, int] = {}
         # an object that is gone would leave its id to another one
         self._held: list[object] = []
@@ -79,7 +79,7 @@ class _Encoder:
         if kind in _AS_THEY_ARE:
             return value, (kind, value)
         if kind is tuple:
-            pairs = [self.plain(one) for one in value]
+            pairs = [self.plain(part) for part in value]
             return [plain for plain, _ in pairs], tuple([key for _, key in pairs])
         if kind in (int, float):
             # as a text also where it says whether zero has a sign
@@ -88,20 +88,20 @@ class _Encoder:
         return self.plain(value.item()) if isinstance(value, np.generic) else self._object(value)
 
     def _object(self, value: object) -> tuple[Any, Hashable]:
-        place = self._places.get(id(value))
-        if place is not None:
-            return {"same": self._met.again(place)}, place
+        number = self._numbers.get(id(value))
+        if number is not None:
+            return {"same": self._met.again(number)}, number
         before = self._met.all
         tag, content, key = self._structured(value)
         if tag in _WRITTEN_AGAIN:
             return {tag: content}, (tag, key)
         self._held.append(value)
-        place = self._equal.get((tag, key)) if _cannot_change(value) else None
-        if place is None:
-            place = self._places[id(value)] = self._equal[tag, key] = self._met.finish(before)
-            return {tag: content}, place
-        self._places[id(value)], self._met.all = place, before
-        return {"same": self._met.again(place)}, place
+        number = self._equal.get((tag, key)) if _cannot_change(value) else None
+        if number is None:
+            number = self._numbers[id(value)] = self._equal[tag, key] = self._met.finish(before)
+            return {tag: content}, number
+        self._numbers[id(value)], self._met.all = number, before
+        return {"same": self._met.again(number)}, number
 
     def _structured(self, value: Any) -> tuple[str, Any, Hashable]:
         """Return what an object is, its parts as JSON values, and the keys of these."""
@@ -167,20 +167,20 @@ class _Met:
         self.all = 0
 
     def finish(self, before: int) -> int:
-        """Note an object, and what was met in it since there were so many; return its place."""
+        """Note an object, and what was met in it since there were so many; return its number."""
         self._of.append(self.all - before + 1)
         self.all += 1
         return len(self._of) - 1
 
-    def again(self, place: int) -> int:
-        """Meet an object once more; return its place."""
-        self.all += self._of[place]
+    def again(self, number: int) -> int:
+        """Meet an object once more; return its number."""
+        self.all += self._of[number]
         if self.all > _MOST_MET:
             raise LdpstatsError(
                 f"objects that refer to others, and these again, on more than {_MOST_MET:,} ways",
                 "objects that can be walked through",
             )
-        return place
+        return number
 
 
 class _Decoder:
@@ -196,20 +196,20 @@ class _Decoder:
         if plain is None or isinstance(plain, (bool, int, float, str)):
             return plain
         if isinstance(plain, list):
-            return tuple(self.value(one) for one in plain)
+            return tuple(self.value(part) for part in plain)
         if not isinstance(plain, dict) or len(plain) != 1:
             raise LdpstatsError(f"the value {shortened(plain)}", "one name that says what it is, and its parts")
         ((tag, content),) = plain.items()
         if tag in _SINGLE:
             return _SINGLE[tag](content)
         if tag == "same":
-            return self._read[self._met.again(_place(content, len(self._read)))]
+            return self._read[self._met.again(_reference(content, len(self._read)))]
         before = self._met.all
-        found = self._structured(tag, content)
+        value = self._structured(tag, content)
         if tag not in _WRITTEN_AGAIN:
-            self._read.append(found)
+            self._read.append(value)
             self._met.finish(before)
-        return found
+        return value
 
     def _structured(self, tag: str, content: Any) -> Any:
         if tag == "array":
@@ -222,15 +222,16 @@ class _Decoder:
         if tag not in self._classes:
             self._classes[tag] = class_named(tag), kept_fields(class_named(tag))
         cls, kept = self._classes[tag]
-        if not isinstance(content, dict) or len(content) != len(kept) or not all(one.name in content for one in kept):
-            raise LdpstatsError(f"{tag} with {shortened(content)}", f"the fields {', '.join(one.name for one in kept)}")
+        names = [field.name for field in kept]
+        if not isinstance(content, dict) or content.keys() != {*names}:
+            raise LdpstatsError(f"{tag} with {shortened(content)}", f"the fields {', '.join(names)}")
         # in the order of the class, in which they were written, whatever order they come in
-        fields = {one.name: self._field(content[one.name]) for one in kept}
-        for one in kept:
-            if not one.fits(fields[one.name]):
+        fields = {field.name: self._field(content[field.name]) for field in kept}
+        for field in kept:
+            if not field.fits(fields[field.name]):
                 # as it stands in the file: printed out, what refers to itself twice at each of many levels has no end
                 raise LdpstatsError(
-                    f"{tag} with {one.name} = {shortened(content[one.name])}", f"another kind of {one.name}"
+                    f"{tag} with {field.name} = {shortened(content[field.name])}", f"another kind of {field.name}"
                 )
         return cls(**fields)
 
@@ -259,10 +260,10 @@ def _not_finite(text: object) -> float:
     return float(str(text))
 
 
-def _place(place: object, known: int) -> int:
-    if type(place) is not int or not 0 <= place < known:
-        raise LdpstatsError(f"a reference to {shortened(place)}", f"one of the {known} objects before it")
-    return place
+def _reference(number: object, known: int) -> int:
+    if type(number) is not int or not 0 <= number < known:
+        raise LdpstatsError(f"a reference to {shortened(number)}", f"one of the {known} objects before it")
+    return number
 
 
 def _listed(content: object) -> list[Any]:
@@ -300,7 +301,7 @@ def _read_array(content: Any) -> np.ndarray[Any, Any]:
         proper = kind.kind != "b" or not np.any(flat.view(np.uint8) > 1)
     else:
         types = {"b": (bool,), "f": (int, float)}.get(kind.kind, (int,))
-        proper = all(type(one) in types for one in _listed(entries))
+        proper = all(type(entry) in types for entry in _listed(entries))
         flat = np.array(entries if proper else [], dtype=kind)
     if not proper or flat.size != prod(sides):
         raise LdpstatsError(f"an array of {flat.size} entries for the shape {shape}", "as many entries of its type")
@@ -329,7 +330,7 @@ def _frame_parts(frame: pd.DataFrame) -> tuple[Any, ...]:
 def _frame(names: Any, columns: Any) -> pd.DataFrame:
     if len({*names}) != len(names) or not all(isinstance(name, str) for name in names):
         raise LdpstatsError("columns of a data frame that have no names of their own", "different names")
-    if any(isinstance(one, (Collection, np.ndarray)) and not isinstance(one, str) for own in columns for one in own):
+    if any(isinstance(cell, (Collection, np.ndarray)) and not isinstance(cell, str) for own in columns for cell in own):
         raise LdpstatsError("a data frame with collections in its cells", "numbers, texts, truth values and nothing")
     made = {
         name: column if isinstance(column, np.ndarray) else pd.Series(list(column[1:]), dtype=_text_dtype(column[0]))
@@ -395,6 +396,6 @@ _STRUCTURES: dict[str, tuple[Any, Callable[[Any], Any], Callable[..., Any]]] = {
     ),
     "fraction": (Fraction, lambda value: (value.numerator, value.denominator), _fraction),
     "frame": (pd.DataFrame, _frame_parts, _frame),
-    "generator": (np.random.Generator, lambda one: (one.bit_generator.state,), _generator),
+    "generator": (np.random.Generator, lambda generator: (generator.bit_generator.state,), _generator),
     "graph": (_AnyGraph, lambda graph: (tuple(graph.nodes(data=True)), tuple(graph.edges(data=True))), _graph),
 }

@@ -243,7 +243,7 @@ def _digest(plain: str) -> str:
 
 def differences(known: Mapping[str, Any], plain: Mapping[str, Any]) -> list[str]:
     """Return the names under which two objects of plain values hold different JSON: 1 is not true."""
-    texts = [{name: json.dumps(value, sort_keys=True) for name, value in one.items()} for one in (known, plain)]
+    texts = [{name: json.dumps(value, sort_keys=True) for name, value in values.items()} for values in (known, plain)]
     return [name for name in dict.fromkeys([*known, *plain]) if texts[0].get(name) != texts[1].get(name)]
 
 
@@ -274,11 +274,11 @@ def _opened(whole: Any, kind: str, known: int) -> Any:
 
 
 def _different_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    named = dict(pairs)
+    if len(named) < len(pairs):
         repeated = sorted(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
         raise DomainError(f"the names {one_line(repeated)} stand more than once", "different names")
-    return found
+    return named
 
 
 def _object(text: str, name: str) -> Any:
@@ -300,11 +300,11 @@ def _text(path: Any, allowed: str, most: int) -> str:
         raise LdpstatsError(f"the path {shortened(path)}", "the name of a file, as a text or a pathlib.Path")
     came = ""
     try:
-        found = Path(path).stat()
-        if not stat.S_ISREG(found.st_mode):
-            came = "which is a directory" if stat.S_ISDIR(found.st_mode) else "which is no ordinary file"
-        elif found.st_size > most:
-            came = f"of {found.st_size:,} bytes"
+        status = Path(path).stat()
+        if not stat.S_ISREG(status.st_mode):
+            came = "which is a directory" if stat.S_ISDIR(status.st_mode) else "which is no ordinary file"
+        elif status.st_size > most:
+            came = f"of {status.st_size:,} bytes"
         else:
             return Path(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
@@ -320,8 +320,8 @@ def write(path: str | Path, text: str) -> None:
     """Write text of ours to a file, beside it first: an interruption leaves an older one whole."""
 
     def permissions(target: Path) -> int | None:
-        found = _refuse_others(target, _written_kind(text), text)
-        return 0o600 if kind_of(text) in SECRET else found
+        mode = _refuse_others(target, _written_kind(text), text)
+        return 0o600 if kind_of(text) in SECRET else mode
 
     with replacing(path, permissions) as file:
         file.write(text.encode())
@@ -404,16 +404,16 @@ def _remove_abandoned(folder: Path) -> None:
     except ImportError:  # on Windows it cannot be told from what is being written
         return
     with suppress(OSError), os.scandir(folder) as entries:
-        for one in entries:
-            if not _BESIDE.fullmatch(one.name):
+        for entry in entries:
+            if not _BESIDE.fullmatch(entry.name):
                 continue
             with suppress(OSError):
-                found = one.stat(follow_symlinks=False)
-                old = stat.S_ISREG(found.st_mode) and time.time() - found.st_mtime > _ABANDONED
-                if old and found.st_uid == os.getuid():
-                    with Path(one.path).open("rb") as file:
+                status = entry.stat(follow_symlinks=False)
+                old = stat.S_ISREG(status.st_mode) and time.time() - status.st_mtime > _ABANDONED
+                if old and status.st_uid == os.getuid():
+                    with Path(entry.path).open("rb") as file:
                         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                        Path(one.path).unlink()
+                        Path(entry.path).unlink()
 
 
 def _unwritten(path: object, error: Exception) -> LdpstatsError:
@@ -446,16 +446,16 @@ def _target(path: Any) -> Path:
 def _refuse_others(target: Path, known: str | None, text: str) -> int | None:
     """Refuse to replace anything but a file of the same kind; return the permissions of the one replaced."""
     try:
-        found = target.stat()
+        status = target.stat()
     except FileNotFoundError:
         return None
     came = f"{str(target)!r}, which is no file"
-    if stat.S_ISREG(found.st_mode):
+    if stat.S_ISREG(status.st_mode):
         with target.open(encoding="utf-8", errors="replace") as file:
             head = file.read(_HEAD)
             ours = _written_kind(head) == known if known else head + file.read(len(text) + 1) == text
-        if ours or not found.st_size:
-            return stat.S_IMODE(found.st_mode)
+        if ours or not status.st_size:
+            return stat.S_IMODE(status.st_mode)
         came = f"the file {str(target)!r}, which holds something else"
     raise LdpstatsError(
         came,

@@ -144,14 +144,14 @@ def register(cls: C) -> C:
 
 def class_named(name: str) -> type:
     """Return the registered class of this name, which is without that of its module."""
-    found = find_class(name)
-    if found is None:
+    cls = find_class(name)
+    if cls is None:
         raise LdpstatsError(
             f"an object of the class {shortened(name)}",
             "an object of a class of this version of ldpstats",
             "A class from outside the package has to be registered first: ldpstats.extend.register.",
         )
-    return found
+    return cls
 
 
 def is_registered(cls: type) -> bool:
@@ -162,8 +162,8 @@ def is_registered(cls: type) -> bool:
 def find_class(name: str) -> type | None:
     """Return the registered class of this name, imported when it is first met; None if there is none."""
     if name in _MODULES:
-        found: type = getattr(importlib.import_module(_MODULES[name]), name)
-        return found
+        cls: type = getattr(importlib.import_module(_MODULES[name]), name)
+        return cls
     if name in _FROM_OUTSIDE:
         return _FROM_OUTSIDE[name]
     # mechanisms have a registry of their own, so that one line there is enough
@@ -185,7 +185,7 @@ def kept_fields(cls: type) -> tuple[KeptField, ...]:
     """Return the constructor's arguments; fields behind an underscore are caches, and left out."""
     plain = is_dataclass(cls)
     hints = get_type_hints(cls if plain else vars(cls)["__init__"], localns=_Registered(), include_extras=True)
-    given = [one.name for one in fields(cls) if one.init] if plain else [*signature(cls).parameters]
+    given = [field.name for field in fields(cls) if field.init] if plain else [*signature(cls).parameters]
     return tuple(
         KeptField(name, check_of(hints[name]), get_origin(unaliased(hints[name])) is np.ndarray)
         for name in given
@@ -282,7 +282,7 @@ def _tuples(parts: tuple[Any, ...]) -> Check:
         isinstance(value, tuple)
         and (
             not checks
-            or (len(value) == len(checks) and all(check(one) for check, one in zip(checks, value, strict=True)))
+            or (len(value) == len(checks) and all(check(entry) for check, entry in zip(checks, value, strict=True)))
         )
     )
 
@@ -290,7 +290,7 @@ def _tuples(parts: tuple[Any, ...]) -> Check:
 def _collections(*kinds: Any) -> Callable[[tuple[Any, ...]], Check]:
     def check(parts: tuple[Any, ...]) -> Check:
         checks = [check_of(part) for part in parts]
-        return lambda value: isinstance(value, kinds) and all(fits(one) for fits in checks for one in value)
+        return lambda value: isinstance(value, kinds) and all(fits(entry) for fits in checks for entry in value)
 
     return check
 
@@ -298,7 +298,7 @@ def _collections(*kinds: Any) -> Callable[[tuple[Any, ...]], Check]:
 def _mappings(parts: tuple[Any, ...]) -> Check:
     name_fits, value_fits = map(check_of, parts or (object, object))
     return lambda value: (
-        isinstance(value, Mapping) and all(name_fits(name) and value_fits(one) for name, one in value.items())
+        isinstance(value, Mapping) and all(name_fits(name) and value_fits(entry) for name, entry in value.items())
     )
 
 
@@ -326,7 +326,7 @@ _CHECKS: dict[Any, Callable[[tuple[Any, ...]], Check]] = {
     Annotated: _ranges,
     Union: _unions,
     UnionType: _unions,
-    Literal: lambda parts: lambda value: any(type(value) is type(one) and value == one for one in parts),
+    Literal: lambda parts: lambda value: any(type(value) is type(allowed) and value == allowed for allowed in parts),
     tuple: _tuples,
     **dict.fromkeys((list, Sequence, Iterable, Collection), _collections(list, tuple)),
     frozenset: _collections(frozenset),

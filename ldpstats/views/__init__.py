@@ -65,4 +65,4 @@ def views(
     size = group_size(k, len(names), wanted)
     made = every_pair(len(names), size) if wanted == "pairs" else every_group(len(names), size)
     ordered = sorted(sorted(tuple(sorted(group)) for group in view) for view in made)
-    return [[tuple(names[place] for place in group) for group in view] for view in ordered]
+    return [[tuple(names[number] for number in group) for group in view] for view in ordered]

@@ -136,9 +136,9 @@ class ViewsCertificate(Result):
         import pandas as pd
 
         rows = [
-            (number, place, " × ".join(map(str, group)), len(group))
+            (number, position, " × ".join(map(str, group)), len(group))
             for number, view in enumerate(self.found, 1)
-            for place, group in enumerate(view, 1)
+            for position, group in enumerate(view, 1)
         ]
         return pd.DataFrame(rows, columns=["view", "place", "group", "size"])
 
@@ -179,7 +179,7 @@ def certify_views(
     named = None if groups is None else tuple(named_groups(groups, names))
     size = group_size(k, len(names), wanted) if named is None else k
     held = _as_views(found)
-    places = {name: place for place, name in enumerate(names)}
+    places = {name: index for index, name in enumerate(names)}
     in_order = [[_in_order(group, places) for group in view] for view in held]
     if named is None:
         asked = [*combinations(names, 2 if wanted == "pairs" else size)]
@@ -217,13 +217,13 @@ def certify_views(
     )
 
 
-def _as_views(found: object) -> tuple[tuple[Group, ...], ...]:
-    if not _is_list(found):
-        raise LdpstatsError(f"views {shortened(found)}", "a list of views, each a list of groups")
-    for number, view in enumerate(found, 1):
+def _as_views(given: object) -> tuple[tuple[Group, ...], ...]:
+    if not _is_list(given):
+        raise LdpstatsError(f"views {shortened(given)}", "a list of views, each a list of groups")
+    for number, view in enumerate(given, 1):
         if not _is_list(view) or not all(_is_list(group) and all(map(is_name, group)) for group in view):
             raise LdpstatsError(f"view {number}: {shortened(view)}", "a list of groups, each a tuple of names")
-    return tuple(tuple(map(tuple, view)) for view in found)
+    return tuple(tuple(map(tuple, view)) for view in given)
 
 
 def _is_list(value: object) -> TypeGuard[list[Any] | tuple[Any, ...]]:

@@ -32,8 +32,8 @@ def _circle(d: int) -> list[list[tuple[int, int]]]:
     seats = d + d % 2
     table = [*range(2, seats, 2), *range(seats - 1, 0, -2)]
     made = []
-    for place, met in enumerate(table):
-        facing = [(table[place - step], table[place + step - seats + 1]) for step in range(1, seats // 2)]
+    for seat, met in enumerate(table):
+        facing = [(table[seat - step], table[seat + step - seats + 1]) for step in range(1, seats // 2)]
         made.append([pair for pair in [(0, met), *facing] if max(pair) < d])
     return made
 
@@ -79,9 +79,9 @@ def _joined(view: IntArray, kind: IntArray, joining: IntArray, forced: BoolArray
     end = np.concatenate([[hub], np.arange(views), views + kind, np.full(kinds, sink)])
     capacity = np.concatenate([[total - forced.sum()], np.ones(views + len(view), dtype=np.int64), joining])
     network = csr_array((capacity.astype(np.int32), (start, end)), shape=(sink + 1, sink + 1))
-    found = maximum_flow(network, source, sink)
-    assert found.flow_value == total  # Baranyai's theorem
-    paths = found.flow.tocoo()
+    flow = maximum_flow(network, source, sink)
+    assert flow.flow_value == total  # Baranyai's theorem
+    paths = flow.flow.tocoo()
     used = (paths.data > 0) & (paths.row < views)
     places, at = np.unique(view * kinds + kind, return_index=True)
     chosen: IntArray = at[np.searchsorted(places, paths.row[used].astype(np.int64) * kinds + paths.col[used] - views)]
@@ -95,7 +95,7 @@ def packed(groups: Sequence[Group]) -> list[View]:
     if all(len(group) == size for group in groups) and len(groups) == comb(len(members), size):
         given = {frozenset(group): group for group in groups}
         made = every_group(len(members), size)
-        return [[given[frozenset(members[place] for place in group)] for group in view] for view in made]
+        return [[given[frozenset(members[index] for index in group)] for group in view] for view in made]
     return _coloured(groups)
 
 
@@ -104,9 +104,9 @@ def _coloured(groups: Sequence[Group]) -> list[View]:
     from networkx import Graph, greedy_color
 
     holders: dict[Attribute, list[int]] = defaultdict(list)
-    for place, group in enumerate(groups):
+    for number, group in enumerate(groups):
         for name in group:
-            holders[name].append(place)
+            holders[name].append(number)
     conflicts: Graph[int] = Graph()
     conflicts.add_nodes_from(range(len(groups)))
     for sharing in holders.values():
@@ -119,6 +119,6 @@ def _coloured(groups: Sequence[Group]) -> list[View]:
     ]
     best = min(colourings, key=lambda colours: max(colours.values()))
     made: dict[int, View] = defaultdict(list)
-    for place, group in enumerate(groups):
-        made[best[place]].append(group)
+    for number, group in enumerate(groups):
+        made[best[number]].append(group)
     return list(made.values())

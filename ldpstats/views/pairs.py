@@ -27,12 +27,12 @@ def every_pair(d: int, k: int) -> list[list[list[int]]]:
     made = [[np.flatnonzero(view == label).tolist() for label in np.unique(view)] for view in cover]
     kept: list[list[list[int]]] = [[] for _ in made]
     # groups all of whose pairs stand elsewhere are left out, small ones first
-    for _, place, group in sorted((len(group), place, group) for place, view in enumerate(made) for group in view):
+    for _, index, group in sorted((len(group), index, group) for index, view in enumerate(made) for group in view):
         pairs = np.ix_(group, group)
         if np.all(together[pairs] > 1):
             together[pairs] -= 1 - np.eye(len(group), dtype=np.int64)
         else:
-            kept[place].append(group)
+            kept[index].append(group)
     return [view for view in kept if view]
 
 
@@ -126,10 +126,10 @@ def _kirkman_thrice(q: int) -> IntArray:
     Attributes are (row, element), of three rows. One view is moved on by every element of the field; the other
     transversal triples make a view each when they are moved so (Ray-Chaudhuri & Wilson 1971).
     """
-    t, numbers, place = (q - 1) // 6, field(q), _places(q)
+    t, numbers, at = (q - 1) // 6, field(q), _places(q)
     third = 2 * t * np.arange(3)
-    triples = [place(i + third, row) for i in range(t) for row in range(3)]
-    crossing = {i: place(i + third, np.arange(3)) for i in range(6 * t)}
+    triples = [at(i + third, row) for i in range(t) for row in range(3)]
+    crossing = {i: at(i + third, np.arange(3)) for i in range(6 * t)}
     base = [np.arange(3) * q, *triples, *(group for i, group in crossing.items() if i % (2 * t) >= t)]
     moved = [
         numbers.minus[np.arange(q), (group % q)[:, None]].ravel() for i, group in crossing.items() if i % (2 * t) < t
@@ -143,11 +143,11 @@ def _kirkman_twice(q: int) -> IntArray:
     Attributes are (row, element), of two rows, and one more that stays when the view is moved on by every element of
     the field. With g the generator, m solves 2g^m = g^t + 1 (Ray-Chaudhuri & Wilson 1971).
     """
-    t, numbers, place = (q - 1) // 6, field(q), _places(q)
+    t, numbers, at = (q - 1) // 6, field(q), _places(q)
     powers = numbers.powers
     m = next(m for m in range(q - 1) if numbers.minus[powers[m], 1] == numbers.minus[powers[t], powers[m]])
-    mixed = [place(i + np.array([0, t, m]), np.array([0, 0, 1])) for a in (0, 2 * t, 4 * t) for i in range(a, a + t)]
-    second = [place(i + m + t * np.array([1, 3, 5]), 1) for i in range(t)]
+    mixed = [at(i + np.array([0, t, m]), np.array([0, 0, 1])) for a in (0, 2 * t, 4 * t) for i in range(a, a + t)]
+    second = [at(i + m + t * np.array([1, 3, 5]), 1) for i in range(t)]
     return _developed([np.array([0, q, 2 * q]), *mixed, *second], 2, numbers.minus)
 
 
@@ -157,12 +157,12 @@ def _bose_quadruples(q: int) -> IntArray:
     Attributes are (row, element), of three rows, and one more that stays. With g the generator, c is odd and
     (1 + g^c) / (1 - g^c) an odd power of g; then the groups through even powers of g are disjoint (after Bose 1939).
     """
-    t, numbers, place = (q - 1) // 4, field(q), _places(q)
+    t, numbers, at = (q - 1) // 4, field(q), _places(q)
     minus, powers, exponent = numbers.minus, numbers.powers, numbers.logarithms
     plus = minus[1, minus[0, powers]]  # 1 + g^c
     c = next(c for c in range(1, q - 1, 2) if plus[c] and (exponent[plus[c]] - exponent[minus[1, powers[c]]]) % 2)
     groups = [
-        place(i + np.array([0, 2 * t, c, c + 2 * t]), (row + np.array([0, 0, 1, 1])) % 3)
+        at(i + np.array([0, 2 * t, c, c + 2 * t]), (row + np.array([0, 0, 1, 1])) % 3)
         for i in range(0, 2 * t, 2)
         for row in range(3)
     ]

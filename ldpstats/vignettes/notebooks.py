@@ -44,22 +44,22 @@ class Vignette:
         return int(least), int(most)
 
     def _stated(self, pattern: re.Pattern[str], what: str) -> re.Match[str]:
-        found = pattern.search(self.text)
-        if found is None:
+        match = pattern.search(self.text)
+        if match is None:
             raise LdpstatsError(
                 f"the vignette {shortened(self.name)} without {what}", f"a line such as {pattern.pattern}"
             )
-        return found
+        return match
 
 
 def vignettes() -> Mapping[str, Vignette]:
     """Return the vignettes by name, in the order in which they are read."""
-    found = [
+    known = [
         Vignette(file.name.removesuffix(".md"), file.read_text("utf-8"))
         for file in _folder().iterdir()
         if file.name.endswith(".md")
     ]
-    return {one.name: one for one in sorted(found, key=lambda one: (one.place, one.name))}
+    return {vignette.name: vignette for vignette in sorted(known, key=lambda vignette: (vignette.place, vignette.name))}
 
 
 def _folder() -> Traversable:
@@ -122,7 +122,7 @@ def notebook_of(vignette: Vignette, own: OwnData | None = None, *, quick: bool =
     from nbformat.v4 import new_code_cell
 
     notebook = jupytext.reads(vignette.text, fmt="md:myst")
-    places = [place for place, cell in enumerate(notebook.cells) if PARAMETERS in cell.metadata.get("tags", ())]
+    places = [index for index, cell in enumerate(notebook.cells) if PARAMETERS in cell.metadata.get("tags", ())]
     if len(places) != 1:
         raise LdpstatsError(f"{len(places)} cells of parameters in {vignette.name}", f"one, tagged {PARAMETERS!r}")
     for cell in notebook.cells:
@@ -146,12 +146,12 @@ def _literal(plain: Mapping[str, Any]) -> str:
     It cannot end the literal: in JSON texts every quotation mark stands behind a backslash, and nowhere are three.
     """
     text = json.dumps(plain, ensure_ascii=False, indent=1)
-    return "".join(one if one == "\n" or one.isprintable() else _escaped(one) for one in text)
+    return "".join(letter if letter == "\n" or letter.isprintable() else _escaped(letter) for letter in text)
 
 
-def _escaped(one: str) -> str:
-    digits = one.encode("utf-16-be", "surrogatepass").hex()
-    return "".join(rf"\u{digits[place : place + 4]}" for place in range(0, len(digits), 4))
+def _escaped(letter: str) -> str:
+    digits = letter.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(rf"\u{digits[start : start + 4]}" for start in range(0, len(digits), 4))
 
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -182,7 +182,7 @@ def as_html(notebook: Notebook, title: str) -> str:
     body, _ = exporter.from_notebook_node(shown)
     numbers = count(1)
     # what may be wider than the page is moved with keys, too
-    body = _OUTPUT.sub(lambda found: f'{found[0]} role="region" tabindex="0" aria-label="Output {next(numbers)}"', body)
+    body = _OUTPUT.sub(lambda match: f'{match[0]} role="region" tabindex="0" aria-label="Output {next(numbers)}"', body)
     made = Environment(loader=FileSystemLoader(_TEMPLATES), autoescape=True, undefined=StrictUndefined)
     colours = HtmlFormatter(style="default").get_style_defs(".highlight")
     # the body is what nbconvert makes of our own text and of results that escape what they show

@@ -64,7 +64,7 @@ def test_the_table_with_the_least_estimated_error_is_taken() -> None:
     (discrepancy, least), path = risk_of(marginals), path_of(marginals)
     for penalty in np.geomspace(0.01, 1e5, 30):
         tables = path.tables(path.at(np.array([penalty]), np.zeros(path.observed.shape)))
-        spread = path.spread_beyond(_one_way(ABC), tables)[0]
+        spread = path.covariances_beyond(_one_way(ABC), tables)[0]
         df = 1 + 2 + 1 + np.trace(spread @ np.linalg.inv(spread + penalty * np.eye(len(spread))))
         assert discrepancy + 2 * least <= path.discrepancies(tables)[0] + 2 * df + 0.05
 

@@ -200,7 +200,7 @@ def test_the_estimate_is_unbiased_and_its_covariance_exact_by_enumeration(releas
     assert close(mean, [frequency, 1 - frequency])
     assert close(spread, noise.covariance(mean) / n)
     assert estimate.bounds is None
-    assert np.diagonal(estimate.covariance, axis1=1, axis2=2).min() >= noise.spread / (n - 1)
+    assert np.diagonal(estimate.covariance, axis1=1, axis2=2).min() >= noise.noise_variance / (n - 1)
 
 
 def test_a_cell_that_shows_less_than_nothing_has_the_variance_of_its_noise() -> None:

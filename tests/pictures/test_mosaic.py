@@ -12,7 +12,7 @@ from matplotlib.colors import to_hex
 from matplotlib.patches import Rectangle
 
 from ldpstats.pictures.colours import NOT_KNOWN, Shading
-from ldpstats.pictures.mosaic import AssociationPlot, Mosaic, spread
+from ldpstats.pictures.mosaic import AssociationPlot, Mosaic, moved_apart
 
 WIDTHS, SHARES = (0.6, 0.3, 0.1), ((0.5, 0.25, 0.25), (0.2, 0.2, 0.6), (0.1, 0.9, 0.0))
 RESIDUALS = ((5.0, 0.5, -2.5), (-5.0, 1.0, 3.0), (0.1, np.nan, -1.0))
@@ -151,11 +151,11 @@ def test_labels_stay_where_they_can_and_keep_apart() -> None:
     rng = np.random.default_rng(1)
     for size in (1, 2, 5, 40):
         centres, lengths = np.sort(rng.uniform(0, 1, size)), np.full(size, 0.9 / size)
-        places = spread(centres, lengths)
+        places = moved_apart(centres, lengths)
         assert (np.diff(places) >= 0.9 / size - 1e-9).all()
         assert places[0] >= lengths[0] / 2 - 1e-9
         assert places[-1] <= 1 - lengths[-1] / 2 + 1e-9
-    assert spread(np.array([0.2, 0.8]), np.full(2, 0.3)) == pytest.approx([0.2, 0.8])
+    assert moved_apart(np.array([0.2, 0.8]), np.full(2, 0.3)) == pytest.approx([0.2, 0.8])
 
 
 def test_the_description_names_what_stands_out() -> None:

@@ -51,7 +51,7 @@ def test_rows_are_tests_with_adjusted_p_values_and_effects(tables: ldp.TableSet)
 
 def test_a_pair_is_spoken_of_with_its_adjusted_p_value(tables: ldp.TableSet) -> None:
     tests = ldp.independence_tests(tables)
-    for pair in StudiedTables(tables).found:
+    for pair in StudiedTables(tables).ranked_pairs:
         test = tests[pair.table.attributes]
         assert f"adjusted p {pvalue_in_words(test.adjusted, 2)};" in pair.said
     assert any(pvalue_in_words(test.adjusted, 2) != pvalue_in_words(test.pvalue, 2) for test in tests)

@@ -59,7 +59,9 @@ def test_nothing_depends_on_the_order_of_tables_and_axes(derived: Callable[[Tabl
     reversed_ = [table.reordered(table.attributes[::-1]) for table in reversed(tables.tables)]
     turned = TableSet(tables.domain, reversed_, tables.privacy)
     one, other = StudiedTables(tables), StudiedTables(turned)
-    assert [(pair.name, pair.said) for pair in one.found] == [(pair.name, pair.said) for pair in other.found]
+    assert [(pair.name, pair.said) for pair in one.ranked_pairs] == [
+        (pair.name, pair.said) for pair in other.ranked_pairs
+    ]
     for name in DOMAIN.names:
         first, second = one.singles[name], other.singles[name]
         assert isinstance(first, Table)
@@ -84,7 +86,7 @@ def test_proportions_of_an_attribute_are_of_all_reports_about_it(pairs: TableSet
 
 
 def test_the_strongest_dependence_comes_first(pairs: TableSet) -> None:
-    found = StudiedTables(pairs).found
+    found = StudiedTables(pairs).ranked_pairs
     shown = [pair.effect.cramers_v for pair in found if pair.is_dependent]
     assert shown == sorted(shown, reverse=True)
     assert [pair.is_dependent for pair in found] == sorted((pair.is_dependent for pair in found), reverse=True)
@@ -103,7 +105,7 @@ def test_consistent_tables_show_what_they_agree_on(pairs: TableSet) -> None:
 
 def test_single_attributes_have_no_pairs() -> None:
     studied = StudiedTables(PerAttribute(DOMAIN, epsilon=4.0).simulate(PEOPLE, rng=1))
-    assert not studied.found
+    assert not studied.ranked_pairs
     assert len(studied.not_asked) == 6
 
 
@@ -112,7 +114,7 @@ def test_an_assumed_dependence_is_said_to_be_assumed() -> None:
     tables = asked.simulate(PEOPLE, rng=1)
     assumed = reconstruct(tables, ["age", "car"])
     studied = StudiedTables(TableSet(DOMAIN, [*tables, assumed], assumed.privacy.joined(tables.privacy)))
-    (pair,) = (pair for pair in studied.found if pair.table.attributes == ("age", "car"))
+    (pair,) = (pair for pair in studied.ranked_pairs if pair.table.attributes == ("age", "car"))
     assert not pair.is_tested
     assert "assuming no interaction" in pair.said
     assert "nan" not in pair.said

@@ -50,10 +50,10 @@ class Association(Effect):
     >>> import ldpstats as ldp
     >>> domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
     >>> tables = ldp.SampledGroups(domain, epsilon=2.0).simulate([700, 300, 300, 700], rng=1)
-    >>> found = ldp.association(tables["sex", "car"])
-    >>> found
+    >>> effect = ldp.association(tables["sex", "car"])
+    >>> effect
     <Association: Cramér's V of sex and car = 0.4127; 95 % interval from 0.3453 to 0.4832 (simulated)>
-    >>> round(found.plug_in, 2), round(found.noise, 2)
+    >>> round(effect.plug_in, 2), round(effect.noise, 2)
     (0.41, 0.04)
     """
 
@@ -134,9 +134,10 @@ class AssociationMeasures:
             min(table.shape[-2:]),
         )
 
-    def of_table(self, place: int) -> AssociationMeasures:
+    def of_table(self, index: int) -> AssociationMeasures:
         """Return the measures of one of the tables."""
-        return replace(self, **{one.name: getattr(self, one.name)[place] for one in fields(self) if one.name != "side"})
+        names = [field.name for field in fields(self) if field.name != "side"]
+        return replace(self, **{name: getattr(self, name)[index] for name in names})
 
     @property
     def cramers_v(self) -> NoncentralSquare:
@@ -221,10 +222,10 @@ def association(table: Table, alpha: float = 0.05) -> Association:
     0.6
     """
     pair = _measured_pair(table)
-    squares = (math.nan, math.nan) if pair.found is None else (pair.found.uncorrected, pair.found.noise)
+    squares = (math.nan, math.nan) if pair.measures is None else (pair.measures.uncorrected, pair.measures.noise)
     plug_in, noise = (math.sqrt(float(square)) for square in squares)
     estimate = pair.cramers_v
-    sets = tuple(one.cramers_v for one in pair.sets(table))
+    sets = tuple(measured.cramers_v for measured in pair.sets(table))
     name = f"Cramér's V of {' and '.join(table.attributes)}{pair.without}"
     more = {"plug_in": plug_in, "noise": noise, "without": pair.without, "quantity": "Cramér's V"}
     inversion = IntervalHull(sets) if sets else PossibleRange(0.0, 1.0)
@@ -264,9 +265,9 @@ def mutual_information(table: Table, alpha: float = 0.05) -> Effect:
     pair, estimate = _measured_pair(table), math.nan
     measures = pair.sets(table)
     highest = math.log(measures[0].side if measures else min(table.shape))
-    if pair.found is not None and not pair.why_not:
-        estimate = min(max(float(pair.found.likelihood - pair.found.added) / 2, 0.0), highest)
-    sets = tuple(one.mutual_information for one in measures)
+    if pair.measures is not None and not pair.why_not:
+        estimate = min(max(float(pair.measures.likelihood - pair.measures.added) / 2, 0.0), highest)
+    sets = tuple(measured.mutual_information for measured in measures)
     name = f"mutual information of {' and '.join(table.attributes)}{pair.without} in nats"
     inversion = IntervalHull(sets) if sets else PossibleRange(0.0, highest)
     more = {"without": pair.without, "quantity": "mutual information in nats"}
@@ -289,25 +290,25 @@ def expected_association(
     for errors in (0.0, _CLEARLY):
         kept = _kept(cells, seen, errors)
         if min(map(np.count_nonzero, kept)) >= 2 and (not errors or cells[np.outer(*kept)].sum() >= 1 - _HARDLY):
-            found = _measures_among(kept, cells, seen)
-            if not found.why_not:
-                return found, _measures_among(kept, cells, moved)
+            measures = _measures_among(kept, cells, seen)
+            if not measures.why_not:
+                return measures, _measures_among(kept, cells, moved)
     return None
 
 
 def measured_pairs(tables: Sequence[Table]) -> list[MeasuredPair]:
     """Measure the association in tables of one shape as `association` does, those of full size at once."""
     every = [unbiased_cells(table) for table in tables]
-    known = {place: cells for place, cells in enumerate(every) if not isinstance(cells, str)}
+    known = {index: cells for index, cells in enumerate(every) if not isinstance(cells, str)}
     if not known:
         return [_measured_pair(table) for table in tables]
     estimates = np.stack([cells.estimate for cells in known.values()])
-    spread = np.stack([never_certain(tables[place], cells) for place, cells in known.items()])
-    found = AssociationMeasures.of(estimates.reshape(-1, *tables[0].shape), spread)
-    whole = {place: found.of_table(row) for row, place in enumerate(known) if found.estimable[row]}
+    covariances = np.stack([never_certain(tables[index], cells) for index, cells in known.items()])
+    measures = AssociationMeasures.of(estimates.reshape(-1, *tables[0].shape), covariances)
+    whole = {index: measures.of_table(row) for row, index in enumerate(known) if measures.estimable[row]}
     return [
-        MeasuredPair("", whole[place]) if place in whole else _measured_pair(table)
-        for place, table in enumerate(tables)
+        MeasuredPair("", whole[index]) if index in whole else _measured_pair(table)
+        for index, table in enumerate(tables)
     ]
 
 
@@ -316,16 +317,16 @@ class MeasuredPair:
     """Association among the categories of a table that are there, or why there is none; `missing` names the others."""
 
     why_not: str
-    found: AssociationMeasures | None = None
+    measures: AssociationMeasures | None = None
     missing: str = ""
     kept: Kept | None = None
 
     @property
     def cramers_v(self) -> float:
         """Cramér's V, corrected for noise; nan where it is not estimable."""
-        if self.why_not or self.found is None:
+        if self.why_not or self.measures is None:
             return math.nan
-        plug_in, noise = (math.sqrt(float(square)) for square in (self.found.uncorrected, self.found.noise))
+        plug_in, noise = (math.sqrt(float(square)) for square in (self.measures.uncorrected, self.measures.noise))
         return math.sqrt(min(max(plug_in**2 - noise**2, 0.0), 1.0))
 
     @property
@@ -335,14 +336,14 @@ class MeasuredPair:
 
     def sets(self, table: Table) -> tuple[AssociationMeasures, ...]:
         """Return the measures whose confidence sets an interval holds: two (see `steadied`) where a report is rare."""
-        if self.why_not or self.found is None or self.kept is None:
+        if self.why_not or self.measures is None or self.kept is None:
             return ()
         cells = unbiased_cells(table)
         if isinstance(cells, str) or not is_sparse(table):
-            return (self.found,)
+            return (self.measures,)
         moved = steadied(table, cells)
-        both = (one.reshape(table.shape) for one in (cells.estimate, moved.estimate))
-        return tuple(_measures_among(self.kept, one, moved.covariance) for one in both)
+        both = (estimate.reshape(table.shape) for estimate in (cells.estimate, moved.estimate))
+        return tuple(_measures_among(self.kept, shares, moved.covariance) for shares in both)
 
 
 def _kept(cells: FloatArray, covariance: FloatArray, errors: float) -> Kept:
@@ -355,7 +356,7 @@ def _kept(cells: FloatArray, covariance: FloatArray, errors: float) -> Kept:
             share = np.where(chosen, cells, 0).sum(axis=1 - axis)
             needed = errors * _standard_errors(chosen, covariance, axis) if errors else 0.0
             below.append(axes[axis] & (share <= np.maximum(needed, _TINY)))
-        if not any(one.any() for one in below):
+        if not any(mask.any() for mask in below):
             break
         axes = (axes[0] & ~below[0], axes[1] & ~below[1])
     return axes
@@ -368,9 +369,9 @@ def _measures_among(kept: Kept, cells: FloatArray, covariance: FloatArray) -> As
         return AssociationMeasures.of(cells, covariance)
     part = cells[chosen]
     total = part.sum()
-    spread = covariance[np.ix_(chosen.ravel(), chosen.ravel())]
-    spread /= total**2
-    return AssociationMeasures.of((part / total).reshape(kept[0].sum(), -1), spread)
+    of_part = covariance[np.ix_(chosen.ravel(), chosen.ravel())]
+    of_part /= total**2
+    return AssociationMeasures.of((part / total).reshape(kept[0].sum(), -1), of_part)
 
 
 def _measured_pair(table: Table) -> MeasuredPair:
@@ -396,7 +397,7 @@ def _measured(table: Table, cells: Estimate, errors: float) -> MeasuredPair:
     shares, covariance = cells.estimate.reshape(table.shape), never_certain(table, cells)
     kept = _kept(shares, covariance, errors)
     named = [
-        (attribute, [str(table.domain.categories[attribute][place]) for place in np.flatnonzero(~own)])
+        (attribute, [str(table.domain.categories[attribute][index]) for index in np.flatnonzero(~own)])
         for attribute, own in zip(table.attributes, kept, strict=True)
     ]
     missing = " and ".join(f"{attribute} {one_line(categories)}" for attribute, categories in named if categories)
@@ -405,21 +406,21 @@ def _measured(table: Table, cells: Estimate, errors: float) -> MeasuredPair:
         few = table.attributes[int(np.argmin(sizes))]
         why = f"fewer than two categories of {few} have an estimated share above zero"
         return MeasuredPair(why, missing=missing, kept=kept)
-    found = _measures_among(kept, shares, covariance)
-    return MeasuredPair(found.why_not, found, missing, kept)
+    measures = _measures_among(kept, shares, covariance)
+    return MeasuredPair(measures.why_not, measures, missing, kept)
 
 
 def _standard_errors(chosen: BoolArray, covariance: FloatArray, axis: int) -> FloatArray:
-    place = np.indices(chosen.shape)[axis]
-    lines = np.stack([(chosen & (place == category)).ravel() for category in range(chosen.shape[axis])])
+    index = np.indices(chosen.shape)[axis]
+    lines = np.stack([(chosen & (index == category)).ravel() for category in range(chosen.shape[axis])])
     errors: FloatArray = np.sqrt(np.maximum(((lines @ covariance) * lines).sum(axis=1), 0))
     return errors
 
 
 def _stretch(length: FloatArray, slope: FloatArray, covariance: FloatArray, alone: FloatArray) -> FloatArray:
     flat = slope.reshape(*length.shape, 1, -1)
-    spread = (flat @ covariance @ np.swapaxes(flat, -1, -2))[..., 0, 0] / 4
-    return np.where(length > _TINY, spread / np.where(length > _TINY, length, 1.0), alone)
+    variance = (flat @ covariance @ np.swapaxes(flat, -1, -2))[..., 0, 0]
+    return np.where(length > _TINY, variance / 4 / np.where(length > _TINY, length, 1.0), alone)
 
 
 def two_way_shape(table: Table) -> tuple[int, int]:

@@ -128,8 +128,8 @@ class Effect(Result):
             One minus the level; by default that of the effect.
         """
         pieces = self.inversion.limits(significance(self.alpha if alpha is None else alpha))
-        found = [(float(low), float(high)) for low, high in pieces if not math.isnan(low)]
-        return tuple(found) if math.isnan(self.estimate) else reaching(found, self.estimate)
+        intervals = [(float(low), float(high)) for low, high in pieces if not math.isnan(low)]
+        return tuple(intervals) if math.isnan(self.estimate) else reaching(intervals, self.estimate)
 
     def conf_int(self, alpha: float | None = None) -> Interval:
         """Return the shortest interval that holds the whole `conf_set`; (nan, nan) if that is empty.
@@ -176,10 +176,10 @@ class Effect(Result):
     @property
     def headline(self) -> str:
         """The estimate and its interval in one line."""
-        found = f" is not estimable: {self.why_not}" if self.why_not else f" = {self.estimate:.4g}"
+        estimate = f" is not estimable: {self.why_not}" if self.why_not else f" = {self.estimate:.4g}"
         interval = self._interval_in_words(self.alpha) if self.fit.plausible else _NO_INTERVAL
         simulated = simulation(self.simulated, self.n)
-        return f"{self.name}{found}; {_level(self.alpha)} interval {interval}{simulated}"
+        return f"{self.name}{estimate}; {_level(self.alpha)} interval {interval}{simulated}"
 
     def to_frame(self) -> pd.DataFrame:
         """Return the figures as a row of a data frame; an interval is the shortest that holds the confidence set."""
@@ -257,31 +257,31 @@ def reaching(pieces: Sequence[Interval], value: float) -> tuple[Interval, ...]:
     gaps = [max(low - value, value - high, 0.0) for low, high in pieces]
     nearest = gaps.index(min(gaps)) if gaps else -1
     return tuple(
-        (min(low, value), max(high, value)) if place == nearest else (low, high)
-        for place, (low, high) in enumerate(pieces)
+        (min(low, value), max(high, value)) if index == nearest else (low, high)
+        for index, (low, high) in enumerate(pieces)
     )
 
 
 def forest_picture(effects: Sequence[Effect]) -> Intervals:
     """Return a forest plot of effects of one kind: ratios, differences, or V, beside the value of no effect."""
-    scales = dict.fromkeys(_SCALES.get(one.quantity, one.quantity) for one in effects)
+    scales = dict.fromkeys(_SCALES.get(effect.quantity, effect.quantity) for effect in effects)
     if len(scales) != 1:
         raise LdpstatsError(
             f"effects on the scales {one_line(list(scales))}" if scales else "no effects",
             "effects on one scale: ratios, differences, or one quantity",
             "Draw each kind by itself.",
         )
-    quantities = dict.fromkeys(one.quantity for one in effects)
+    quantities = dict.fromkeys(effect.quantity for effect in effects)
     scale = next(iter(quantities if len(quantities) == 1 else scales)) or "effect"
     ratios = "ratio" in scales
-    ends = [one.conf_int() if one.fit.plausible else (math.nan, math.nan) for one in effects]
+    ends = [effect.conf_int() if effect.fit.plausible else (math.nan, math.nan) for effect in effects]
     lower, upper = zip(*ends, strict=True)
     alone = len(effects) == 1
     return Intervals(
         effects[0].name if alone else f"{scale[0].upper()}{scale[1:]}: {len(effects)} effects",
         _notes(effects),
-        tuple(scale if alone else one.name.removeprefix(f"{scale} of ") for one in effects),
-        tuple(one.estimate for one in effects),
+        tuple(scale if alone else effect.name.removeprefix(f"{scale} of ") for effect in effects),
+        tuple(effect.estimate for effect in effects),
         lower,
         upper,
         scale,
@@ -291,15 +291,16 @@ def forest_picture(effects: Sequence[Effect]) -> Intervals:
 
 
 def _notes(effects: Sequence[Effect]) -> tuple[str, ...]:
-    levels = " or ".join(dict.fromkeys(_level(one.alpha) for one in effects))
-    numbers = sorted({one.n for one in effects})
+    levels = " or ".join(dict.fromkeys(_level(effect.alpha) for effect in effects))
+    numbers = sorted({effect.n for effect in effects})
     reports = f"{numbers[0]:,}" if len(numbers) == 1 else f"{numbers[0]:,} to {numbers[-1]:,}"
-    behind, made_up = reports_once(list({id(one.table): one.table for one in effects}.values()))
+    behind, made_up = reports_once(list({id(effect.table): effect.table for effect in effects}.values()))
     simulated = simulation(made_up, behind)
-    apart = [f"not in one piece: {one.headline}" for one in effects if one.fit.plausible and len(one.conf_set()) > 1]
-    missing = [f"{one.name}: not estimable, {one.why_not}" for one in effects if one.why_not]
-    assumed = dict.fromkeys(f"assumes {one.table.assumption}" for one in effects if one.table.assumption)
-    warned = dict.fromkeys(line for one in effects for line in one.fit.warning[:1])
+    in_pieces = [effect for effect in effects if effect.fit.plausible and len(effect.conf_set()) > 1]
+    apart = [f"not in one piece: {effect.headline}" for effect in in_pieces]
+    missing = [f"{effect.name}: not estimable, {effect.why_not}" for effect in effects if effect.why_not]
+    assumed = dict.fromkeys(f"assumes {effect.table.assumption}" for effect in effects if effect.table.assumption)
+    warned = dict.fromkeys(line for effect in effects for line in effect.fit.warning[:1])
     intervals = f"{levels} interval" if len(effects) == 1 else f"{levels} intervals, each by itself"
     return f"{intervals}; {reports} reports{simulated}", *apart, *missing, *assumed, *warned
 

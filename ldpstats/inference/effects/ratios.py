@@ -181,18 +181,19 @@ def proportion_difference(table: Table, first: Any, second: Any, alpha: float = 
     proportion of F, yes minus that of M, no = 0.2008; 95 % interval from 0.1958 to 0.2058 (simulated)
     """
     checked_table(table)
-    found = unbiased_cells(table)
-    places = [_place(table, cell) for cell in (first, second)]
-    labels = [", ".join(map(str, table.domain.index()[place])) for place in places]
+    cells = unbiased_cells(table)
+    indices = [_cell_index(table, cell) for cell in (first, second)]
+    labels = [", ".join(map(str, table.domain.index()[index])) for index in indices]
     name = f"proportion of {labels[0]} minus that of {labels[1]}"
-    if isinstance(found, str):
-        return Effect.of(table, name, math.nan, PossibleRange(-1.0, 1.0), found, alpha, quantity=_DIFFERENCE)
+    if isinstance(cells, str):
+        return Effect.of(table, name, math.nan, PossibleRange(-1.0, 1.0), cells, alpha, quantity=_DIFFERENCE)
     contrast = np.zeros(table.domain.size())
-    np.add.at(contrast, places, [1, -1])
-    difference = FiellerQuotient.of_contrast(found.estimate, never_certain(table, found), contrast)
+    np.add.at(contrast, indices, [1, -1])
+    difference = FiellerQuotient.of_contrast(cells.estimate, never_certain(table, cells), contrast)
     parts = np.full(contrast.size, 2)
-    parts[places] = [0, 1]
-    inversion = _inversion(table, difference, Comparison(parts, "difference")) if places[0] != places[1] else difference
+    parts[indices] = [0, 1]
+    same = indices[0] == indices[1]
+    inversion = difference if same else _inversion(table, difference, Comparison(parts, "difference"))
     return Effect.of(table, name, float(difference.pair[0]), inversion, "", alpha, quantity=_DIFFERENCE)
 
 
@@ -211,12 +212,12 @@ def risk_ratio_forms(shape: Shape, rows: Positions, case: int) -> Forms:
 def risk_difference_forms(shape: Shape, rows: Positions, case: int) -> Forms:
     """Return the quadratic forms whose quotient is the risk difference."""
     first, second = rows
-    one, other = risk_ratio_forms(shape, rows, case)
-    return one - other, _product(shape, (first, None), (second, None))
+    above, below = risk_ratio_forms(shape, rows, case)
+    return above - below, _product(shape, (first, None), (second, None))
 
 
-def _product(shape: Shape, one: Part, other: Part) -> FloatArray:
-    outer = np.outer(_indicator(shape, one), _indicator(shape, other))
+def _product(shape: Shape, first: Part, second: Part) -> FloatArray:
+    outer = np.outer(_indicator(shape, first), _indicator(shape, second))
     return (outer + outer.T) / 2
 
 
@@ -241,13 +242,13 @@ def _quotient(
 ) -> Effect:
     """Return the effect that is the quotient of two forms; no estimate unless every needed share is above zero."""
     possible = comparison.quantity.lowest, comparison.quantity.highest
-    found, what = unbiased_cells(table), {"quantity": comparison.name}
-    if isinstance(found, str):
-        return Effect.of(table, name, math.nan, PossibleRange(*possible), found, alpha, **what)
-    quotient = FiellerQuotient.of_forms(found.estimate, never_certain(table, found), forms, *possible)
+    cells, what = unbiased_cells(table), {"quantity": comparison.name}
+    if isinstance(cells, str):
+        return Effect.of(table, name, math.nan, PossibleRange(*possible), cells, alpha, **what)
+    quotient = FiellerQuotient.of_forms(cells.estimate, never_certain(table, cells), forms, *possible)
     inversion = _inversion(table, quotient, comparison)
     shape = two_way_shape(table)
-    if min(float(_indicator(shape, part) @ found.estimate) for part in needed) <= 0:
+    if min(float(_indicator(shape, part) @ cells.estimate) for part in needed) <= 0:
         why = "a share that it depends on is not estimated above zero"
         return Effect.of(table, name, math.nan, inversion, why, alpha, **what)
     return Effect.of(table, name, float(quotient.pair[0] / quotient.pair[1]), inversion, "", alpha, **what)
@@ -295,7 +296,7 @@ def _position(table: Table, axis: int, category: Any) -> int:
     return known.index(category)
 
 
-def _place(table: Table, cell: Any) -> int:
+def _cell_index(table: Table, cell: Any) -> int:
     labels = (cell,) if len(table.shape) == 1 else cell
     if not isinstance(labels, tuple) or len(labels) != len(table.shape):
         raise LdpstatsError(f"the cell {cell!r}", f"a tuple with one category for each of {one_line(table.attributes)}")

@@ -57,7 +57,7 @@ class NoncentralityProfile:
     extremes: tuple[FloatArray, ...] = ()
 
     def __post_init__(self) -> None:
-        if len(self.extremes) not in (0, 2) or any(one.shape != self.principal.shape for one in self.extremes):
+        if len(self.extremes) not in (0, 2) or any(extreme.shape != self.principal.shape for extreme in self.extremes):
             raise LdpstatsError(f"{len(self.extremes)} extremes", "two of them, or none")
         if self.principal.ndim != 1 or not np.all(np.isfinite(self.principal) & (self.principal >= 0)):
             raise LdpstatsError(f"noncentralities {shortened(self.principal)}", "a row of numbers from 0 on")
@@ -108,7 +108,7 @@ class NoncentralityProfile:
             np.quantile(replace(self, principal=principal).seen, share)
             for principal, share in zip(self.extremes or (self.principal, self.principal), _SEEN, strict=True)
         ]
-        most, least = (respondents_with(float(one) * w**2, self.df, n, power, alpha) for one in ends)
+        most, least = (respondents_with(float(end) * w**2, self.df, n, power, alpha) for end in ends)
         number = None
         with suppress(LdpstatsError):  # no number is enough
             number = replace(self, principal=self.principal / n).reports_needed(w, power, alpha)
@@ -135,10 +135,10 @@ class RespondentsNeeded(NamedTuple):
         """
         seen = NoncentralSquare(np.array(statistic), np.array(float(df)), np.ones(()), 1.0, 1.0, math.inf)
         (low, high), (middle, _) = (*seen.limits(1 - level), *seen.limits(1.0))
-        return cls(*(respondents_with(float(one), df, n, power, alpha) for one in (high, middle, low)))
+        return cls(*(respondents_with(float(limit), df, n, power, alpha) for limit in (high, middle, low)))
 
     def __str__(self) -> str:
-        least, needed, most = (None if one is None else f"{float(f'{one:.2g}'):,.0f}" for one in self)
+        least, needed, most = (None if number is None else f"{float(f'{number:.2g}'):,.0f}" for number in self)
         if least is None:
             return "—"
         return f"at least {least}" if needed is None or most is None else f"{needed} ({least} to {most})"
@@ -217,8 +217,8 @@ def _principal_of_wide(information: Information, frequencies: FloatArray, tangen
     taken += (beside * (beside @ np.linalg.pinv(information.between(tangents)[0], hermitian=True))).sum()
     spare = known.shape[1]
     likely = np.sort(np.maximum(diagonal, 0))[spare // 2 : diagonal.size - spare + spare // 2]
-    found: FloatArray = likely * max(total - float(taken), 0.0) / likely.sum()
-    return found
+    principal: FloatArray = likely * max(total - float(taken), 0.0) / likely.sum()
+    return principal
 
 
 def steadied(model: NullModel, evidence: Evidence, null: FloatArray) -> FloatArray:
@@ -228,8 +228,8 @@ def steadied(model: NullModel, evidence: Evidence, null: FloatArray) -> FloatArr
         return null
     tangents = model.jacobian(parameters)
     _, information = evidence.score(on_simplex(model.frequencies(parameters))[None, :])
-    spread = tangents @ shortest(information.between(tangents), np.eye(parameters.size))[0]
-    return possible_shares(null, np.sqrt(np.maximum((spread * tangents).sum(axis=1), 0)))
+    covariance = tangents @ shortest(information.between(tangents), np.eye(parameters.size))[0]
+    return possible_shares(null, np.sqrt(np.maximum((covariance * tangents).sum(axis=1), 0)))
 
 
 def information_beyond(model: NullModel, evidence: Evidence, null: FloatArray) -> FloatArray:
@@ -237,8 +237,8 @@ def information_beyond(model: NullModel, evidence: Evidence, null: FloatArray) -
     parameters = model.nearest(null)
     # at the very frequencies that scale the deviations: reports cannot tell more than the cells themselves then
     _, information = evidence.score(on_simplex(model.frequencies(parameters))[None, :])
-    found: FloatArray = _efficient(information, deviations(model, parameters), model.jacobian(parameters))[0]
-    return found
+    beyond: FloatArray = _efficient(information, deviations(model, parameters), model.jacobian(parameters))[0]
+    return beyond
 
 
 def information_added(smaller: LogLinear, larger: LogLinear, evidence: Evidence, null: FloatArray) -> FloatArray:
@@ -255,8 +255,8 @@ def information_added(smaller: LogLinear, larger: LogLinear, evidence: Evidence,
     rank = int(np.count_nonzero(sizes > sizes.max() * root.size * np.finfo(float).eps))
     count = min(rank, larger.design.shape[1] - smaller.design.shape[1])
     _, information = evidence.score(frequencies[None, :])
-    found: FloatArray = _efficient(information, root * left[:, :count], smaller.tangents(frequencies))[0]
-    return found
+    added: FloatArray = _efficient(information, root * left[:, :count], smaller.tangents(frequencies))[0]
+    return added
 
 
 def deviations(model: NullModel, parameters: FloatArray) -> FloatArray:
@@ -269,14 +269,14 @@ def deviations(model: NullModel, parameters: FloatArray) -> FloatArray:
     tangents = np.column_stack([root, model.jacobian(parameters) / root[:, None]])
     left, sizes, _ = np.linalg.svd(tangents)
     rank = int(np.count_nonzero(sizes > sizes.max() * root.size * np.finfo(float).eps))
-    found: FloatArray = root[:, None] * left[:, rank:]
-    return found
+    excluded: FloatArray = root[:, None] * left[:, rank:]
+    return excluded
 
 
 def report_information(noise: NoiseModel, margins: Sequence[FloatArray], tested: TestedAxes = None) -> FloatArray:
     """Return what one report tells about departures from the product of the margins, these being unknown."""
-    found: FloatArray = _efficient(_of_a_report(noise, product_of(margins)), *departures(margins, tested))[0]
-    return found
+    information: FloatArray = _efficient(_of_a_report(noise, product_of(margins)), *departures(margins, tested))[0]
+    return information
 
 
 def even_information(noise: NoiseModel, margins: Sequence[FloatArray]) -> float | None:
@@ -296,7 +296,7 @@ def degrees_of_freedom(noise: NoiseModel, shape: Sequence[int], tested: TestedAx
     proper = [irregular(side) for side in shape]
     information = _of_a_report(noise, product_of(proper))
     directions, tangents = departures(proper, tested)
-    everything, free = (information.between(one)[0] for one in (np.hstack([directions, tangents]), tangents))
+    everything, free = (information.between(columns)[0] for columns in (np.hstack([directions, tangents]), tangents))
     return _rank(everything) - _rank(free)
 
 

@@ -29,8 +29,8 @@ def identified_contrasts(evidence: Evidence, frequencies: FloatArray) -> FloatAr
     # contrasts first: where the total is known almost exactly, centring would leave rounding for one direction more
     contrasts = np.linalg.svd(np.ones((1, cells)))[2][1:].T
     values, vectors = np.linalg.eigh(information.between(contrasts)[0])
-    found: FloatArray = contrasts @ vectors[:, values > values.max() * cells * 1e-12]
-    return found
+    identified: FloatArray = contrasts @ vectors[:, values > values.max() * cells * 1e-12]
+    return identified
 
 
 class _PossibleCells(ABC):
@@ -218,13 +218,13 @@ class PooledEstimate:
     ) -> tuple[FloatArray, FloatArray]:
         """Return the estimates in some directions, and their covariance at these frequencies."""
         assert isinstance(evidence, BlockEvidence)  # of the same blocks
-        spread = self._pooling.covariance(evidence.whole(frequencies)) * (self._n / evidence.blocks[0].n)
+        covariance = self._pooling.covariance(evidence.whole(frequencies)) * (self._n / evidence.blocks[0].n)
         if self._possible is not None:
-            spread = spread[..., self._possible[:, None], self._possible]
+            covariance = covariance[..., self._possible[:, None], self._possible]
         across = np.swapaxes(directions, -1, -2)
         if evidence.sizes is not None:
-            spread = spread / evidence.sizes[:, None, None]
-        return (across @ self(evidence)[..., None])[..., 0], across @ spread @ directions
+            covariance = covariance / evidence.sizes[:, None, None]
+        return (across @ self(evidence)[..., None])[..., 0], across @ covariance @ directions
 
 
 def _rarer_share(noise: NoiseModel, frequencies: FloatArray, n: int) -> FloatArray:
@@ -248,8 +248,8 @@ def _rarer_share(noise: NoiseModel, frequencies: FloatArray, n: int) -> FloatArr
     if np.isfinite(noise.largest):
         return _nearer_end(mean, noise.largest)
     diagonal = np.diagonal(noise.report_covariance(frequencies), axis1=-2, axis2=-1)
-    spread = n * (diagonal - mean * (1 - mean))
-    return (n * mean + spread) ** 2 / (n * mean + 3 * spread**2) / n
+    variance = n * (diagonal - mean * (1 - mean))
+    return (n * mean + variance) ** 2 / (n * mean + 3 * variance**2) / n
 
 
 def _nearer_end(mean: FloatArray, largest: float) -> FloatArray:
@@ -357,8 +357,8 @@ class EstimateEvidence(_PossibleCells):
         n, sums = self.measured.n, self.measured.sums
         shares = self.whole(frequencies) @ sums.T
         sampled = n * shares * (sums.sum(axis=1) - shares) * self.measured.is_of_cells
-        spread = np.maximum(n**2 * np.diagonal(self.measured.covariance), sampled)
-        least: FloatArray = spread.min(axis=-1, initial=np.inf)
+        variances = np.maximum(n**2 * np.diagonal(self.measured.covariance), sampled)
+        least: FloatArray = variances.min(axis=-1, initial=np.inf)
         return least
 
     def _errors(self, frequencies: FloatArray) -> FloatArray:

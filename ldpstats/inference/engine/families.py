@@ -80,7 +80,7 @@ class ProductOfConditionals:
 
     def frequencies(self, parameters: FloatArray) -> FloatArray:
         """Return the cell frequencies."""
-        return self._flat(reduce(np.multiply, self._spread(parameters)))
+        return self._flat(reduce(np.multiply, self._over_all_axes(parameters)))
 
     def jacobian(self, parameters: FloatArray) -> FloatArray:
         """Return how the cells move when one entry of a distribution grows at the cost of its last."""
@@ -118,12 +118,12 @@ class ProductOfConditionals:
         weighted = [diagonal * beside for beside in others]
         ends = np.cumsum([0, *(factor.rows * (factor.entries - 1) for factor in self._tables)])
         matrix = np.empty((*weighted[0].shape[: -len(self.shape)], ends[-1], ends[-1]))
-        for one, other in combinations_with_replacement(range(len(self._tables)), 2):
-            block = self._tables[one].between(self._tables[other], weighted[one] * others[other])
-            matrix[..., ends[one] : ends[one + 1], ends[other] : ends[other + 1]] = block
-            matrix[..., ends[other] : ends[other + 1], ends[one] : ends[one + 1]] = np.swapaxes(block, -1, -2)
+        for first, second in combinations_with_replacement(range(len(self._tables)), 2):
+            block = self._tables[first].between(self._tables[second], weighted[first] * others[second])
+            matrix[..., ends[first] : ends[first + 1], ends[second] : ends[second + 1]] = block
+            matrix[..., ends[second] : ends[second + 1], ends[first] : ends[first + 1]] = np.swapaxes(block, -1, -2)
         if information.left is not None and information.core is not None:
-            columns = [along(information.left[..., place]) for place in range(information.left.shape[-1])]
+            columns = [along(information.left[..., column]) for column in range(information.left.shape[-1])]
             inner = np.stack(columns, axis=-1)
             matrix = matrix + inner @ information.core @ np.swapaxes(inner, -1, -2)
         return along(score), matrix
@@ -153,16 +153,16 @@ class ProductOfConditionals:
         parts: list[FloatArray] = [np.empty(0)] * len(rows)
         weights = np.zeros(size)
         # rows and entries in the order of what is in them: the order of attributes and categories changes no draw
-        for place in sorted(range(len(rows)), key=lambda one: [rows[one].size, *np.sort(sums[one])]):
-            free = slice(ends[place] - rows[place].size + 1, ends[place])
-            own, upwards = covariance[free, free], np.argsort(sums[place])
+        for index in sorted(range(len(rows)), key=lambda index: [rows[index].size, *np.sort(sums[index])]):
+            free = slice(ends[index] - rows[index].size + 1, ends[index])
+            own, upwards = covariance[free, free], np.argsort(sums[index])
             # entries sum to one: the variance of the last is that of the others' sum
-            drawn, added = _dirichlet_near(rows[place][upwards], float(np.trace(own) + own.sum()), size, rng)
-            parts[place] = drawn[:, np.argsort(upwards)[:-1]]
+            drawn, added = _dirichlet_near(rows[index][upwards], float(np.trace(own) + own.sum()), size, rng)
+            parts[index] = drawn[:, np.argsort(upwards)[:-1]]
             weights += added
         return np.concatenate(parts, axis=1), weights
 
-    def _spread(self, parameters: FloatArray) -> list[FloatArray]:
+    def _over_all_axes(self, parameters: FloatArray) -> list[FloatArray]:
         """Return the factors as tables over all axes, of length one along those that a factor does not have."""
         return [
             table.over_all(values) for values, table in zip(self.distributions(parameters), self._tables, strict=True)
@@ -170,9 +170,9 @@ class ProductOfConditionals:
 
     def _others(self, parameters: FloatArray) -> list[FloatArray]:
         """Return for each factor the product of all others."""
-        spread = self._spread(parameters)
+        tables = self._over_all_axes(parameters)
         nothing = np.ones((1,) * len(self.shape))
-        return [reduce(np.multiply, spread[:one] + spread[one + 1 :], nothing) for one in range(len(spread))]
+        return [reduce(np.multiply, tables[:index] + tables[index + 1 :], nothing) for index in range(len(tables))]
 
     def _flat(self, table: FloatArray) -> FloatArray:
         leading = table.shape[: table.ndim - len(self.shape)]
@@ -217,7 +217,7 @@ class _Factor:
         leading = values.shape[:-2]
         if self._order != sorted(self._order):
             table = values.reshape(*leading, *(self.shape[axis] for axis in self.axes))
-            values = table.transpose(*range(len(leading)), *(len(leading) + place for place in self._order))
+            values = table.transpose(*range(len(leading)), *(len(leading) + axis for axis in self._order))
         return values.reshape(*leading, *self._lengths)
 
     def sums(self, table: FloatArray) -> FloatArray:
@@ -228,8 +228,8 @@ class _Factor:
     def along(self, table: FloatArray) -> FloatArray:
         """Return movesᵀ table."""
         if self._is_small(1):
-            found: FloatArray = table.reshape(*table.shape[: -len(self.shape)], -1) @ self.moves
-            return found
+            product: FloatArray = table.reshape(*table.shape[: -len(self.shape)], -1) @ self.moves
+            return product
         return self.contrasts(self.sums(table))
 
     def _is_small(self, columns: int) -> bool:
@@ -264,9 +264,9 @@ _factor = lru_cache(maxsize=256)(_Factor)
 
 
 @lru_cache(maxsize=256)
-def _products(one: _Factor, other: _Factor) -> FloatArray:
+def _products(factor: _Factor, other: _Factor) -> FloatArray:
     """Return the products of every move of one factor with every move of another, shape (cells, pairs)."""
-    product: FloatArray = (one.moves[:, :, None] * other.moves[:, None, :]).reshape(len(one.moves), -1)
+    product: FloatArray = (factor.moves[:, :, None] * other.moves[:, None, :]).reshape(len(factor.moves), -1)
     return product
 
 

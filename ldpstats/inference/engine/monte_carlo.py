@@ -179,18 +179,18 @@ class MonteCarlo(Saveable):
         reached : array of bool
             Which of the tables that were drawn reached the observed one.
         """
-        first, places = self.n_resamples, np.flatnonzero(reached)
-        early = int(np.count_nonzero(places < first))
+        first, indices = self.n_resamples, np.flatnonzero(reached)
+        early = int(np.count_nonzero(indices < first))
         if self.none_of is not None and reached.size >= self.none_of and not reached[: self.none_of].any():
             return 1 / (1 + self.none_of)
         if self.enough is not None and self.enough <= early:
-            return self._as_few(self.enough - 1, int(places[self.enough - 1]))
+            return self._as_few(self.enough - 1, int(indices[self.enough - 1]))
         if reached.size >= first and early >= _FEW:
             return self._as_few(early, first)
-        if reached.size > first and places.size >= _FEW:
-            return self._as_few(_FEW - 1, int(places[_FEW - 1]))
+        if reached.size > first and indices.size >= _FEW:
+            return self._as_few(_FEW - 1, int(indices[_FEW - 1]))
         if reached.size >= self.most:
-            return self._as_few(places.size, reached.size)
+            return self._as_few(indices.size, reached.size)
         return math.nan
 
     def _as_few(self, count: int, tables: int) -> float:
@@ -215,24 +215,24 @@ def drawn_pvalues(
     possible = possible / possible.sum(axis=-1, keepdims=True)
     most, alone = min(_TABLES_AT_ONCE, max(_CELLS_AT_ONCE // possible.shape[-1], 1)), len(requests) == 1
     at_once = _BATCHES_AT_ONCE if is_spread() and requests[0].enough is None and requests[0].seed is not None else 1
-    numbers, sizes = [generator(one.rng) for one in requests], [one.sizes(most) for one in requests]
+    numbers, sizes = [generator(request.rng) for request in requests], [request.sizes(most) for request in requests]
     observed = statistic(*_stacked(list(enumerate(parts)), possible, np.zeros(len(parts)))).statistic
     reached = [np.zeros(0, dtype=np.bool_) for _ in requests]
-    found, left = dict[int, float](), list(range(len(requests)))
+    pvalues, left = dict[int, float](), list(range(len(requests)))
     with progress(None, "Monte Carlo", requests[0].most if alone else None, "table") as bar:
         while left:
-            drawn = [(place, size) for place in left for size in islice(sizes[place], at_once)]
+            drawn = [(index, size) for index in left for size in islice(sizes[index], at_once)]
             # drawn here one after the other, wherever they are fitted
-            batches = ((place, parts[place].replicates(possible[place], size, numbers[place])) for place, size in drawn)
+            batches = ((index, parts[index].replicates(possible[index], size, numbers[index])) for index, size in drawn)
             stacks = _stacks(batches, possible, reached_from(observed), 0 if alone else most)
             statistics = np.concatenate(each(partial(_ranked, statistic), stacks))
             ends = np.cumsum([size for _, size in drawn])[:-1]
-            for (place, size), of_tables in zip(drawn, np.split(statistics, ends), strict=True):
-                reached[place] = np.append(reached[place], reaches(of_tables, observed[place]))
+            for (index, size), of_tables in zip(drawn, np.split(statistics, ends), strict=True):
+                reached[index] = np.append(reached[index], reaches(of_tables, observed[index]))
                 bar.update(size)
-            found |= {place: requests[place].decided(reached[place]) for place in left}
-            left = [place for place in left if math.isnan(found[place])]
-    return [found[place] for place in range(len(requests))]
+            pvalues |= {index: requests[index].decided(reached[index]) for index in left}
+            left = [index for index in left if math.isnan(pvalues[index])]
+    return [pvalues[index] for index in range(len(requests))]
 
 
 def _stacks(
@@ -241,7 +241,7 @@ def _stacks(
     """Yield batches put together, as long as they have no more than `most` tables."""
     waiting: list[tuple[int, Evidence]] = []
     for batch in batches:
-        if waiting and sum(len(one) for _, one in (*waiting, batch)) > most:
+        if waiting and sum(len(evidence) for _, evidence in (*waiting, batch)) > most:
             yield _stacked(waiting, possible, least)
             waiting = []
         waiting.append(batch)
@@ -251,10 +251,10 @@ def _stacks(
 def _stacked(tables: Sequence[tuple[int, Evidence]], possible: FloatArray, least: FloatArray) -> _Stack:
     """Return tables as one stack, with the frequencies that each was drawn at and what counts as reached."""
     if len(tables) == 1:
-        place = tables[0][0]
-        return tables[0][1], DrawnTables(possible[place], least[place : place + 1])
-    places = np.repeat([place for place, _ in tables], [len(one) for _, one in tables])
-    return BlockEvidence.side_by_side([one for _, one in tables]), DrawnTables(possible[places], least[places])
+        index = tables[0][0]
+        return tables[0][1], DrawnTables(possible[index], least[index : index + 1])
+    rows = np.repeat([index for index, _ in tables], [len(evidence) for _, evidence in tables])
+    return BlockEvidence.side_by_side([evidence for _, evidence in tables]), DrawnTables(possible[rows], least[rows])
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +290,7 @@ def automatic(evidence: Evidence, cells: int, family: AmongMany = ALONE) -> Mont
     what a single one does, or as many as must not reach it for a rejection (a p-value of a quarter of the least level
     is found below it in 78 of 100 draws).
     """
-    subsets = isinstance(evidence, BlockEvidence) and any(one.noise.size not in (None, 1) for one in evidence.blocks)
+    subsets = isinstance(evidence, BlockEvidence) and not {block.noise.size for block in evidence.blocks} <= {None, 1}
     wide = int(np.searchsorted(_WIDE, cells, side="right"))
     enough, none, most = _EFFORTS[-1 if wide and subsets else wide]
     seed, most_of_first = zlib.crc32(evidence.fingerprint), min(_SETTLED, most)

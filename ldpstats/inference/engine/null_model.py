@@ -148,8 +148,8 @@ def along_tangents(
     columns = 0 if information.left is None else information.left.shape[-1]
     structured = getattr(model, "along_tangents", None)
     if 2 * columns <= score.shape[-1] and structured:
-        found: tuple[FloatArray, FloatArray] = structured(parameters, score, information)
-        return found
+        along: tuple[FloatArray, FloatArray] = structured(parameters, score, information)
+        return along
     jacobian = model.jacobian(parameters)
     return (score[..., None, :] @ jacobian)[..., 0, :], information.between(jacobian)
 
@@ -226,9 +226,9 @@ def curvature_loss(model: NullModel, evidence: Evidence, null: FloatArray) -> Fl
     _, seen = evidence.score(model.frequencies(parameters))
     tangents, each = model.jacobian(parameters), parameters[:, None, :]
     information = seen.between(tangents)
-    spread, axes = np.linalg.eigh(shortest(information, np.eye(parameters.shape[-1])))
+    variances, axes = np.linalg.eigh(shortest(information, np.eye(parameters.shape[-1])))
     numbers = np.random.default_rng(0).standard_normal((_DRAWS, parameters.shape[-1]))
-    off = (numbers * np.sqrt(np.maximum(spread, 0))[:, None, :]) @ np.swapaxes(axes, -1, -2)
+    off = (numbers * np.sqrt(np.maximum(variances, 0))[:, None, :]) @ np.swapaxes(axes, -1, -2)
     curved = (model.frequencies(each + off) + model.frequencies(each - off)) / 2 - model.frequencies(each)
     columns = np.swapaxes(curved, -1, -2)
     weighted = seen.times(columns)

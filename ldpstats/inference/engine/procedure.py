@@ -129,26 +129,26 @@ def outcomes_of(
         automatic(part, cells, family) if check.draw else pvalue.seeded() if isinstance(pvalue, MonteCarlo) else None
         for part, check in zip(parts, checks, strict=True)
     ]
-    asked = {place: request for place, request in enumerate(requests) if request}
+    asked = {index: request for index, request in enumerate(requests) if request}
     pvalues: dict[int, float] = {}
     if asked:
         drawn = drawn_pvalues(
-            [*asked.values()], statistic, [parts[place] for place in asked], fit.frequencies[[*asked]]
+            [*asked.values()], statistic, [parts[index] for index in asked], fit.frequencies[[*asked]]
         )
         pvalues = dict(zip(asked, drawn, strict=True))
     outcomes = []
-    for place, (part, check, request) in enumerate(zip(parts, checks, requests, strict=True)):
-        observed = float(fit.statistic[place]) if check.score is None else check.score
+    for index, (part, check, request) in enumerate(zip(parts, checks, requests, strict=True)):
+        observed = float(fit.statistic[index]) if check.score is None else check.score
         outcomes.append(
             Outcome(
                 statistic=observed,
-                pvalue=pvalues[place] if request else chi_square_pvalue(statistic.df, observed),
+                pvalue=pvalues[index] if request else chi_square_pvalue(statistic.df, observed),
                 pvalue_source=f"{request or ASYMPTOTIC}{check.why}",
                 df=statistic.df,
                 method=f"{words}{check.at}",
-                null=fit.frequencies[place],
+                null=fit.frequencies[index],
                 evidence=part,
-                converged=bool(fit.converged[place]),
+                converged=bool(fit.converged[index]),
                 seed=request.seed if request else None,
             )
         )
@@ -192,7 +192,7 @@ def chosen_method(method: Method, evidence: Evidence, allowed: Sequence[str] = t
     if chosen in why_not:
         raise LdpstatsError(
             f"method = {method!r} for {why_not[chosen]}",
-            " or ".join(repr(one) for one in allowed if one not in why_not),
+            " or ".join(repr(name) for name in allowed if name not in why_not),
             f"'auto' takes {usual!r} here.",
         )
     return chosen, f"{WORDS[chosen]} {evidence.words}" if chosen == "gls" else WORDS[chosen]
@@ -246,26 +246,26 @@ def approximations_checked(
     among, share = np.flatnonzero(bent), np.zeros(rarest.size)
     if among.size:
         share[among] = curvature_loss(model, evidence.subset(among), fit.frequencies[among]) / statistic.df
-    found = []
-    for place, null in enumerate(fit.frequencies):
-        part = evidence.subset(np.array([place]))
-        average = averaged_score(*scored, part, null) if scored and share[place] > _TOO_CURVED else None
-        near_enough = bent[place] and share[place] <= _CURVED and rarest[place] >= _SMALL_COUNT
+    checks = []
+    for index, null in enumerate(fit.frequencies):
+        part = evidence.subset(np.array([index]))
+        average = averaged_score(*scored, part, null) if scored and share[index] > _TOO_CURVED else None
+        near_enough = bent[index] and share[index] <= _CURVED and rarest[index] >= _SMALL_COUNT
         if average is not None:
-            found.append(ApproximationCheck(_AVERAGED, score=average, at=_POSSIBLE))
-        elif scored and wide and near_enough and not fit.converged[place]:
-            found.append(ApproximationCheck(_BOUNDARY, score=nearest_score(*scored, part), at=_NEAREST))
-        elif not fit.converged[place] and (bent[place] or model.bounded):
-            found.append(ApproximationCheck(_BOUNDARY, draw=True))
-        elif rarest[place] < _SMALL_COUNT:
-            few = f", because the least count is worth only {rarest[place]:.1f} expected reports"
-            found.append(ApproximationCheck(few, draw=True))
-        elif share[place] > _CURVED:
-            too_much = share[place] > _TOO_CURVED
-            found.append(ApproximationCheck(_CONSERVATIVE if too_much else _SOMEWHAT, draw=not too_much))
+            checks.append(ApproximationCheck(_AVERAGED, score=average, at=_POSSIBLE))
+        elif scored and wide and near_enough and not fit.converged[index]:
+            checks.append(ApproximationCheck(_BOUNDARY, score=nearest_score(*scored, part), at=_NEAREST))
+        elif not fit.converged[index] and (bent[index] or model.bounded):
+            checks.append(ApproximationCheck(_BOUNDARY, draw=True))
+        elif rarest[index] < _SMALL_COUNT:
+            few = f", because the least count is worth only {rarest[index]:.1f} expected reports"
+            checks.append(ApproximationCheck(few, draw=True))
+        elif share[index] > _CURVED:
+            too_much = share[index] > _TOO_CURVED
+            checks.append(ApproximationCheck(_CONSERVATIVE if too_much else _SOMEWHAT, draw=not too_much))
         else:
-            found.append(ApproximationCheck())
-    return found
+            checks.append(ApproximationCheck())
+    return checks
 
 
 def averaged_score(
@@ -321,7 +321,7 @@ def asked_together(table: Table) -> list[Attributes]:
     # answers of one respondent that were counted together are about all their attributes
     groups = [*provenance.groups, *(block.question.about for block in table.blocks)]
     within = dict.fromkeys(tuple(name for name in names if name in group) for group in groups)
-    return [one for one in within if one and not any(set(one) < set(other) for other in within)]
+    return [group for group in within if group and not any(set(group) < set(other) for other in within)]
 
 
 def never_together(table: Table) -> list[Attributes]:
@@ -331,7 +331,7 @@ def never_together(table: Table) -> list[Attributes]:
         [chosen for chosen in combinations(names, size) if not any(set(chosen) <= set(group) for group in asked)]
         for size in range(2, len(names) + 1)
     )
-    return next((found for found in apart if found), [])
+    return next((sets for sets in apart if sets), [])
 
 
 def scope_in_words(table: Table) -> str:

@@ -193,8 +193,8 @@ class WaldStatistic:
         """Measure every table's estimate at the nearest member of the null."""
         parameters = self._model.nearest(self._estimate(evidence))
         frequencies = self._model.frequencies(parameters)
-        gaps, spread = self._estimate.deviation(evidence, frequencies, self._directions(parameters))
-        statistic = (gaps * shortest(spread, gaps[..., None])[..., 0]).sum(axis=-1)
+        gaps, covariance = self._estimate.deviation(evidence, frequencies, self._directions(parameters))
+        statistic = (gaps * shortest(covariance, gaps[..., None])[..., 0]).sum(axis=-1)
         return NullFit(parameters, frequencies, statistic, np.ones(len(evidence), dtype=np.bool_))
 
 
@@ -242,24 +242,24 @@ def _highest(model: LogLinear, evidence: BlockEvidence, known: list[FloatArray])
         for block, counts in zip(evidence.blocks, evidence.counts, strict=True)
     ]
     cells = blocks[0].question.cells
-    places = np.arange(cells) if model.possible is None else np.array(model.possible)
-    partitions = [places_onto(model.shape, axes)[places] for axes in model.generators]
-    em = HierarchicalEM(seen_in_blocks(blocks), partitions, places, cells)
+    possible = np.arange(cells) if model.possible is None else np.array(model.possible)
+    partitions = [places_onto(model.shape, axes)[possible] for axes in model.generators]
+    em = HierarchicalEM(seen_in_blocks(blocks), partitions, possible, cells)
     evidence.log_likelihood(known[0][None, :])  # reports that are impossible without the zeros are refused
-    free = on_simplex(most_likely(blocks).frequencies[places])
-    starts = [*known, *(model.frequencies(model.nearest(near)) for near in _spread_out(free))]
+    free = on_simplex(most_likely(blocks).frequencies[possible])
+    starts = [*known, *(model.frequencies(model.nearest(near)) for near in _starts_from(free))]
     climbs = sorted((em.climbed(start, _ITERATIONS, _ROUGH)[0] for start in starts), key=em.log_likelihood)
     best = np.stack(climbs[-_FINALISTS:])
     # a leap may have taken a cell near nothing that belongs elsewhere
     revived = model.frequencies(model.nearest(0.99 * best + 0.01 / free.size))
     ends = [em.climbed(climb, _ITERATIONS, _PRECISE) for climb in (*best, *revived)]
-    found, ended = max(ends, key=lambda end: em.log_likelihood(end[0]))
+    highest, ended = max(ends, key=lambda end: em.log_likelihood(end[0]))
     if not ended:
         raise _not_found(f"{_ITERATIONS:,} steps of EM did not end")
-    return found
+    return highest
 
 
-def _spread_out(free: FloatArray) -> Iterator[FloatArray]:
+def _starts_from(free: FloatArray) -> Iterator[FloatArray]:
     """Yield tables between the likeliest one and even frequencies, and near the corners of its frequent cells."""
     even = np.full(free.size, 1 / free.size)
     for share in (1.0, 0.9, 0.5, 0.0):

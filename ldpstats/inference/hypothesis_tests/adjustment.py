@@ -59,8 +59,8 @@ def first_step(tests: int, alpha: float, adjust: str) -> float:
 
     if beyond(alpha) <= 0:
         return alpha
-    found: float = brentq(beyond, 0.0, alpha, xtol=1e-300, rtol=1e-12)
-    return found
+    largest: float = brentq(beyond, 0.0, alpha, xtol=1e-300, rtol=1e-12)
+    return largest
 
 
 def adjustment_in_words(adjust: str) -> str:

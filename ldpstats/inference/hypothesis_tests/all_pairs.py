@@ -106,8 +106,8 @@ def independence_tests(
     if not told:
         raise LdpstatsError("tables of single attributes", "tables of at least two attributes asked for together")
     pairs = [table for table in told.values() if isinstance(table, Table)]
-    place = {name: number for number, name in enumerate(tables.domain.names)}
-    pairs.sort(key=lambda table: [place[name] for name in table.attributes])
+    position = {name: number for number, name in enumerate(tables.domain.names)}
+    pairs.sort(key=lambda table: [position[name] for name in table.attributes])
     if pairs and isinstance(pvalue, MonteCarlo):  # of so few tables not even the smallest p-value might be significant
         smallest = np.full(len(pairs), 1 / (1 + pvalue.most))
         if adjusted_pvalues(smallest, alpha, adjust).min() > alpha:
@@ -124,12 +124,12 @@ def independence_tests(
     stacks = [[table] for table in pairs] if shared else _stacks(pairs)
     tested: list[PairTest] = []
     with progress(None, "independence tests", len(pairs), "pair") as bar:
-        for found in map(work, stacks) if shared else done(work, stacks):
-            tested += found
-            bar.update(len(found))
+        for tests in map(work, stacks) if shared else done(work, stacks):
+            tested += tests
+            bar.update(len(tests))
     tables.channel_fit()  # of all at once; each keeps its own
     doubtful = [min(1.0, len(pairs) * table.channel_fit().pvalue) < LEVEL for stack in stacks for table in stack]
-    left_open = {pair: found for pair, found in told.items() if isinstance(found, LdpstatsError)}
+    left_open = {pair: error for pair, error in told.items() if isinstance(error, LdpstatsError)}
     tested += [PairTest(*pair, UNTESTABLE, 0, reason=error.came) for pair, error in left_open.items()]
     decided = _decided(tested, [*doubtful, *(False for _ in left_open)], alpha, adjust)
     return IndependenceTests(
@@ -184,14 +184,14 @@ def told_by(holding: Sequence[Table], target: Domain, privacy: PrivacyStatement)
 
 def _pooled_margins(tables: TableSet) -> dict[str, list[FloatArray]]:
     """Return each attribute's shares of categories by all tables that tell them: likely, rare and frequent ones."""
-    found = {}
+    margins = {}
     for name in tables.domain.names:
         with suppress(LdpstatsError):  # nobody was asked, or not so that it could be added up
             pooled = tables.pooled(name).unbiased
             errors = np.maximum(np.sqrt(np.maximum(np.diagonal(pooled.covariance), 0)), 1 / pooled.n)
             if np.isfinite(errors).all():  # of a single report they are not
-                found[name] = [possible_shares(pooled.estimate, errors, level) for level in _LIKELY_AND_EXTREME]
-    return found
+                margins[name] = [possible_shares(pooled.estimate, errors, level) for level in _LIKELY_AND_EXTREME]
+    return margins
 
 
 def _stacks(pairs: Sequence[Table]) -> list[list[Table]]:
@@ -200,11 +200,11 @@ def _stacks(pairs: Sequence[Table]) -> list[list[Table]]:
     for table in pairs:
         evidence = evidence_of(table) if table.n else None
         alike = evidence.alike if isinstance(evidence, BlockEvidence) else None
-        found = stacks.setdefault(id(table) if alike is None else alike, [[]])
-        if len(found[-1]) >= max(1, min(_TABLES_AT_ONCE, _ENTRIES_AT_ONCE // table.domain.size() ** 2)):
-            found.append([])
-        found[-1].append(table)
-    return [stack for found in stacks.values() for stack in found]
+        together = stacks.setdefault(id(table) if alike is None else alike, [[]])
+        if len(together[-1]) >= max(1, min(_TABLES_AT_ONCE, _ENTRIES_AT_ONCE // table.domain.size() ** 2)):
+            together.append([])
+        together[-1].append(table)
+    return [stack for together in stacks.values() for stack in together]
 
 
 def _tested(
@@ -255,22 +255,22 @@ def _dependences_seen(
     margins: Mapping[str, Sequence[FloatArray]],
 ) -> list[Sequence[FloatArray]]:
     """Return what is seen of dependences at likely and extreme margins; without these, at the fit of a table alone."""
-    found: list[Sequence[FloatArray]] = [()] * len(tables)
+    by_table: list[Sequence[FloatArray]] = [()] * len(tables)
     # pooled margins first: that of one small table may be anything
-    known = [place for place, table in enumerate(tables) if set(table.attributes) <= margins.keys()]
+    known = [index for index, table in enumerate(tables) if set(table.attributes) <= margins.keys()]
     if known:
-        parts = [outcomes[place].evidence for place in known]
+        parts = [outcomes[index].evidence for index in known]
         evidence = parts[0] if len(parts) == 1 else BlockEvidence.side_by_side(parts)
-        names = list(zip(*(tables[place].attributes for place in known), strict=True))
+        names = list(zip(*(tables[index].attributes for index in known), strict=True))
         levels = [
             [np.stack([margins[name][level] for name in side]) for side in names]
             for level in range(len(_LIKELY_AND_EXTREME))
         ]
-        for place, *seen in zip(known, *(dependences_seen(pair, evidence) for pair in levels), strict=True):
-            found[place] = seen
-    for place, outcome in enumerate(outcomes):
-        found[place] = found[place] or (deviations_seen(model, outcome.evidence, outcome.null),)
-    return found
+        for index, *seen in zip(known, *(dependences_seen(pair, evidence) for pair in levels), strict=True):
+            by_table[index] = seen
+    for index, outcome in enumerate(outcomes):
+        by_table[index] = by_table[index] or (deviations_seen(model, outcome.evidence, outcome.null),)
+    return by_table
 
 
 def _decided(pairs: list[PairTest], implausible: list[bool], alpha: float, adjust: str) -> list[PairTest]:
@@ -280,12 +280,12 @@ def _decided(pairs: list[PairTest], implausible: list[bool], alpha: float, adjus
     adjusted = np.full(len(pairs), np.nan)
     adjusted[tested] = adjusted_pvalues(pvalues[tested], alpha, adjust)
     level = first_step(int(tested.sum()), alpha, adjust)
-    found = []
-    for pair, one, doubtful in zip(pairs, adjusted.tolist(), implausible, strict=True):
-        verdict, reason = DEPENDENT if one <= alpha else pair.verdict, pair.reason
+    decided = []
+    for pair, pvalue, doubtful in zip(pairs, adjusted.tolist(), implausible, strict=True):
+        verdict, reason = DEPENDENT if pvalue <= alpha else pair.verdict, pair.reason
         if doubtful:
             verdict, reason = IMPLAUSIBLE, "the reports do not fit their channel"
         told = pair.sensitivity
         power = math.nan if told is None else told.power(REFERENCE_SIZES[0], level)
-        found.append(replace(pair, adjusted=one, verdict=verdict, reason=reason, power=power))
-    return found
+        decided.append(replace(pair, adjusted=pvalue, verdict=verdict, reason=reason, power=power))
+    return decided

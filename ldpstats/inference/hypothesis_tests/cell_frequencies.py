@@ -122,7 +122,7 @@ def marginal_homogeneity_test(table: Table, method: Method = "auto", pvalue: PVa
     2
     """
     side, (first, second) = _square(table), table.attributes
-    constraints = np.array([np.repeat(one, side) - np.tile(one, side) for one in np.eye(side)[:-1]])
+    constraints = np.array([np.repeat(row, side) - np.tile(row, side) for row in np.eye(side)[:-1]])
     about = Hypothesis(
         "marginal homogeneity",
         f"{first} and {second} have the same frequencies",

@@ -40,21 +40,17 @@ def log_part_pvalues(counts: NDArray[np.int64], size: int, totals: NDArray[np.in
     seen, known = np.where(few, size - counts, counts), np.where(few, n - totals, totals)
     ratio = (known - seen) * (size - seen) / ((seen + 1) * (n - known - size + seen + 1))
     with np.errstate(divide="ignore"):
-        bound = np.log(2.0) + _log_chance(seen, size, known, n) - np.log1p(-np.minimum(ratio, 1.0))
-    found: FloatArray = np.minimum(bound, 0.0)
-    return found
-
-
-def _log_chance(seen: FloatArray, size: int, known: FloatArray, n: int) -> FloatArray:
-    chance: FloatArray = _log_choose(known, seen) + _log_choose(n - known, size - seen) - _log_choose(n, size)
-    return chance
+        chance = _log_choose(known, seen) + _log_choose(n - known, size - seen) - _log_choose(n, size)
+        bound = np.log(2.0) + chance - np.log1p(-np.minimum(ratio, 1.0))
+    logarithms: FloatArray = np.minimum(bound, 0.0)
+    return logarithms
 
 
 def _log_choose(n: FloatArray | float, k: FloatArray | float) -> FloatArray:
     from scipy.special import betaln
 
-    found: FloatArray = -np.log1p(n) - betaln(np.add(k, 1.0), np.subtract(n, k) + 1.0)
-    return found
+    logarithm: FloatArray = -np.log1p(n) - betaln(np.add(k, 1.0), np.subtract(n, k) + 1.0)
+    return logarithm
 
 
 _SAID, _MOST_ROWS = 5, 40
@@ -115,10 +111,10 @@ class CollectorComparison(Result):
     >>> protocol = ldp.SampledGroups(ldp.Domain({"car": ["yes", "no"], "sex": ["F", "M"]}), epsilon=2.0)
     >>> people = {"north": [900] * 4, "south": [900] * 4, "west": [1800, 600, 600, 600]}
     >>> sets = [protocol.simulate(counts, rng=seed) for seed, counts in enumerate(people.values())]
-    >>> found = ldp.compare_collectors(sets, list(people))
-    >>> found
+    >>> comparison = ldp.compare_collectors(sets, list(people))
+    >>> comparison
     <CollectorComparison: 3 collectors: west differs from the others; 10,800 reports (simulated)>
-    >>> found.worst("west").differs, found.worst("north").differs
+    >>> comparison.worst("west").differs, comparison.worst("north").differs
     (True, False)
     """
 
@@ -142,7 +138,7 @@ class CollectorComparison(Result):
     @property
     def n(self) -> int:
         """The reports of all collectors together."""
-        return sum(at_least(one, 0, "the reports of a collector") for one in self.reports)
+        return sum(at_least(number, 0, "the reports of a collector") for number in self.reports)
 
     @property
     def differing(self) -> tuple[str, ...]:
@@ -187,10 +183,10 @@ class CollectorComparison(Result):
         """How many collectors were compared, and which of them differ."""
         shown = self.differing
         named = f"{', '.join(shown[:_SAID])}{' and others' if len(shown) > _SAID else ''}"
-        found = f"{named} {'differs' if len(shown) == 1 else 'differ'} from the others" if shown else "none differs"
+        outcome = f"{named} {'differs' if len(shown) == 1 else 'differ'} from the others" if shown else "none differs"
         if not self.tests:
-            found = "nothing could be compared"
-        return f"{len(self.names)} collectors: {found}; {self.n:,} reports{simulation(self.simulated, self.n)}"
+            outcome = "nothing could be compared"
+        return f"{len(self.names)} collectors: {outcome}; {self.n:,} reports{simulation(self.simulated, self.n)}"
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per test, those of collectors that differ first, and the smallest p-values first."""
@@ -222,13 +218,13 @@ class CollectorComparison(Result):
 
     def summary(self) -> Summary:
         """Return a row per collector, those that differ most first, and what was found."""
-        ranked = sorted(zip(self.names, self.reports, strict=True), key=lambda one: -_strength(self.worst(one[0])))
+        ranked = sorted(zip(self.names, self.reports, strict=True), key=lambda row: -_strength(self.worst(row[0])))
         rows = [_row(name, reports, self.worst(name)) for name, reports in ranked[:_MOST_ROWS]]
         left = len(ranked) - len(rows)
         sentences = [
             *([f"And {left:,} collectors with larger p-values: to_frame() has them."] if left else []),
             *self._said(),
-            *(f"Not compared: {one}." for one in self.left_out[:_SAID]),
+            *(f"Not compared: {words}." for words in self.left_out[:_SAID]),
             *([f"And {len(self.left_out) - _SAID:,} tables more."] if len(self.left_out) > _SAID else []),
             *self.privacy.sentences(self.n),
         ]
@@ -251,8 +247,8 @@ def _strength(test: CollectorTest | None) -> float:
 
 
 def _row(name: str, reports: int, test: CollectorTest | None) -> list[str]:
-    found = ["-"] * 3 if test is None else [*(pvalue_in_words(p, 2) for p in (test.pvalue, test.adjusted)), test.about]
-    return [name, f"{reports:,}", *found]
+    cells = ["-"] * 3 if test is None else [*(pvalue_in_words(p, 2) for p in (test.pvalue, test.adjusted)), test.about]
+    return [name, f"{reports:,}", *cells]
 
 
 _MOST_DESIGN = 4_000_000
@@ -302,12 +298,12 @@ def compare_collectors(sets: Sequence[TableSet], names: Sequence[str] | None = N
         compared.append({name: (table, _blocks(table)) for name, table in tables.items()})
     return CollectorComparison(
         names=tuple(called),
-        reports=tuple(one.n for one in sets),
+        reports=tuple(tables.n for tables in sets),
         tests=tuple(sorted(_tested(compared, called), key=lambda test: not test.differs)),
         left_out=tuple(
             f"{' × '.join(table.attributes)}, for which one collector asked"
-            for table, one in zip(together, compared, strict=True)
-            if len(one) == 1
+            for table, by_name in zip(together, compared, strict=True)
+            if len(by_name) == 1
         ),
         privacy=together.privacy,
         simulated=together.simulated,
@@ -316,21 +312,22 @@ def compare_collectors(sets: Sequence[TableSet], names: Sequence[str] | None = N
 
 def _tested(compared: Sequence[Compared], names: Sequence[str]) -> list[CollectorTest]:
     """Test every collector against the others, taking out those that differ one after the other."""
-    found: list[CollectorTest] = []
+    decided: list[CollectorTest] = []
     left = list(names)
     with progress(None, "collectors", len(left), "collector") as bar:
         while True:
-            only = [{name: one[name] for name in left if name in one} for one in compared]
-            several = [one for one in only if len(one) > 1]
+            only = [{name: by_name[name] for name in left if name in by_name} for by_name in compared]
+            several = [by_name for by_name in only if len(by_name) > 1]
             number = sum(map(len, several))
             # the clearest difference comes first
-            ranked = sorted((test for one in several for test in _compare(one, number)), key=lambda one: one[0])
+            with_pvalues = [test for by_name in several for test in _compare(by_name, number)]
+            ranked = sorted(with_pvalues, key=lambda pair: pair[0])
             pvalues = np.array([test.pvalue for _, test in ranked])
             adjusted = adjusted_pvalues(pvalues, LEVEL, "holm").tolist()
-            tests = [replace(test, adjusted=one) for (_, test), one in zip(ranked, adjusted, strict=True)]
+            tests = [replace(test, adjusted=pvalue) for (_, test), pvalue in zip(ranked, adjusted, strict=True)]
             if not tests or not tests[0].differs or len(left) == 2:
-                return [*found, *tests]
-            found += [test for test in tests if test.collector == tests[0].collector]
+                return [*decided, *tests]
+            decided += [test for test in tests if test.collector == tests[0].collector]
             left.remove(tests[0].collector)
             bar.update(1)
 
@@ -365,19 +362,19 @@ def merge(sets: Sequence[TableSet], names: Sequence[str] | None = None) -> Table
 
 def _summed(sets: Sequence[TableSet]) -> TableSet:
     together = sets[0]
-    for one in islice(sets, 1, None):
-        together = together + one
+    for tables in islice(sets, 1, None):
+        together = together + tables
     return together
 
 
 def _named(sets: object, names: Sequence[str] | None) -> list[str]:
     if not isinstance(sets, Sequence) or isinstance(sets, str) or len(sets) < 2:
         raise LdpstatsError(f"{shortened(sets)}", "at least two table sets, one of each collector")
-    for one in sets:
-        checked_table_set(one)
-    called = [f"{place}" for place in range(1, 1 + len(sets))] if names is None else names
+    for tables in sets:
+        checked_table_set(tables)
+    called = [f"{number}" for number in range(1, 1 + len(sets))] if names is None else names
     listed = list(called) if isinstance(called, Iterable) and not isinstance(called, str) else []
-    texts = {one for one in listed if isinstance(one, str) and one}
+    texts = {name for name in listed if isinstance(name, str) and name}
     if not len(texts) == len(listed) == len(sets):
         raise LdpstatsError(f"names = {shortened(names)}", f"{len(sets)} different names, one for each collector")
     return listed
@@ -390,13 +387,13 @@ def _compare(compared: Compared, number: int) -> list[tuple[float, CollectorTest
     by_counts = all(asked.keys() == first.keys() for _, asked in others) and all(
         block.noise.largest == 1 for block in first.values()
     )
-    found = []
+    tests = []
     for name, (table, _) in compared.items():
         log_pvalue, method, words = _by_counts(compared, name) if by_counts else _by_model(compared, name, number)
-        n = sum(one.n for one, _ in compared.values()) - table.n
+        n = sum(own.n for own, _ in compared.values()) - table.n
         test = CollectorTest(name, table.attributes, table.n, n, math.exp(log_pvalue), 1.0, method, words)
-        found.append((log_pvalue, test))
-    return found
+        tests.append((log_pvalue, test))
+    return tests
 
 
 def _by_counts(compared: Compared, name: str) -> tuple[float, str, str]:
@@ -406,25 +403,24 @@ def _by_counts(compared: Compared, name: str) -> tuple[float, str, str]:
         every = [blocks[key] for _, blocks in compared.values()]
         counts, n = telling_counts(own.tally), sum(block.n for block in every)
         totals = np.sum([telling_counts(block.tally) for block in every], axis=0)
-        found = log_part_pvalues(counts, own.n, totals, n)
-        looked += found.size
-        place = int(found.argmin())
-        if found[place] < least:
-            least = float(found[place])
-            seen, others = int(counts[place]) / own.n, int(totals[place] - counts[place]) / (n - own.n)
-            answer = f"kind {place} of the reports"
-            if found.size == own.noise.cells and own.question.is_bijection:
-                codes = np.unravel_index(int(np.flatnonzero(own.classes == place)[0]), table.shape)
-                answer = ", ".join(
-                    f"{one} = {of[at]}" for (one, of), at in zip(table.domain.categories.items(), codes, strict=True)
-                )
+        logarithms = log_part_pvalues(counts, own.n, totals, n)
+        looked += logarithms.size
+        kind = int(logarithms.argmin())
+        if logarithms[kind] < least:
+            least = float(logarithms[kind])
+            seen, others = int(counts[kind]) / own.n, int(totals[kind] - counts[kind]) / (n - own.n)
+            answer = f"kind {kind} of the reports"
+            if logarithms.size == own.noise.cells and own.question.is_bijection:
+                codes = np.unravel_index(int(np.flatnonzero(own.classes == kind)[0]), table.shape)
+                coded = zip(table.domain.categories.items(), codes, strict=True)
+                answer = ", ".join(f"{attribute} = {categories[code]}" for (attribute, categories), code in coded)
             words = f"{answer}: {_percent(seen)} of its reports count for it, and {_percent(others)} of the others'"
     return min(0.0, math.log(looked) + least), "exact bound of every count", words
 
 
 def _by_model(compared: Compared, name: str, number: int) -> tuple[float, str, str]:
     own, others = compared[name][0], [table for other, (table, _) in compared.items() if other != name]
-    alone = [TableSet(one.domain, [one], one.privacy) for one in others]
+    alone = [TableSet(table.domain, [table], table.privacy) for table in others]
     try:
         result = homogeneity_test([own, _summed(alone)[own.attributes]], pvalue=AmongMany(number, LEVEL))
     except NotIdentifiedError as error:
@@ -445,12 +441,12 @@ def telling_counts(tally: Tally) -> NDArray[np.int64]:
 
 
 def _blocks(table: Table) -> dict[Hashable, Block]:
-    found: dict[Hashable, Block] = {}
+    blocks: dict[Hashable, Block] = {}
     for block in table.blocks:
         if block.n:
             key = (block.asked, block.answers)
-            found[key] = found[key].merged_with(block) if key in found else block
-    return found
+            blocks[key] = blocks[key].merged_with(block) if key in blocks else block
+    return blocks
 
 
 def _percent(share: float) -> str:

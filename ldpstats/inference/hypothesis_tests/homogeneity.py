@@ -54,7 +54,9 @@ def homogeneity_test(
     """
     if isinstance(tables, Table) or not isinstance(tables, Iterable):
         raise LdpstatsError(f"a single {type(tables).__name__}", "a table for each group, such as [north, south]")
-    named = tables if isinstance(tables, Mapping) else {f"group {place}": one for place, one in enumerate(tables, 1)}
+    named = (
+        tables if isinstance(tables, Mapping) else {f"group {number}": table for number, table in enumerate(tables, 1)}
+    )
     groups = _alike(named)
     RespondentSet.together(table.parts for table in groups)  # refuses groups that share respondents
     parts = [evidence_of(table) for table in groups]
@@ -77,7 +79,7 @@ def homogeneity_test(
     return replace(
         # named is the group that rests on an assumption, if one does, else one that is derived
         result_of(
-            max(groups, key=lambda one: (bool(one.assumption), bool(one.provenance.words))), about, outcome, seen
+            max(groups, key=lambda table: (bool(table.assumption), bool(table.provenance.words))), about, outcome, seen
         ),
         n=sum(table.n for table in groups),
         privacy=reduce(PrivacyStatement.joined, (table.privacy for table in groups)),
@@ -93,7 +95,7 @@ class HomogeneityStatistic:
         self._common, self._fit, self._likelihood = common, NullFitter(evidence, cells), likelihood
         nothing = LinearSubspace(common.centre, np.zeros((cells, 0)))
         self._alone = [ScoreStatistic(nothing, part, cells) for part in evidence.groups]
-        self.df = sum(one.df for one in self._alone) - common.basis.shape[1]
+        self.df = sum(statistic.df for statistic in self._alone) - common.basis.shape[1]
 
     def __call__(self, evidence: Evidence, drawn: DrawnTables | None = None) -> NullFit:
         """Fit common frequencies to every table, and measure how far each group is from them."""
@@ -101,11 +103,11 @@ class HomogeneityStatistic:
         common = self._fit(self._common, evidence, drawn)
         groups = zip(self._alone, evidence.groups, strict=True)
         if not self._likelihood:
-            apart = sum(one.total(*part.score(common.frequencies)) for one, part in groups)
+            apart = sum(alone.total(*part.score(common.frequencies)) for alone, part in groups)
             return replace(common, statistic=np.maximum(apart - common.statistic, 0))
         gained, converged = -2 * evidence.log_likelihood(common.frequencies) - common.statistic, common.converged
-        for one, part in groups:
-            own = one.fit(LinearSubspace(self._common.centre, one.contrasts), part, drawn)
+        for alone, part in groups:
+            own = alone.fit(LinearSubspace(self._common.centre, alone.contrasts), part, drawn)
             gained = gained + 2 * part.log_likelihood(own.frequencies) + own.statistic
             converged = converged & own.converged
         return replace(common, statistic=np.maximum(gained, 0), converged=converged)
@@ -128,8 +130,8 @@ class HomogeneityWald:
         others = np.linalg.qr(frequencies[..., None], mode="complete").Q[..., 1:]
         apart, weighted, precision = np.zeros(len(evidence)), np.zeros((1, 1, 1)), np.zeros((1, 1, 1))
         for own, part in groups:
-            values, spread = own.deviation(part, frequencies, others)
-            inverse = shortest(spread, np.broadcast_to(np.eye(values.shape[-1]), spread.shape))
+            values, covariance = own.deviation(part, frequencies, others)
+            inverse = shortest(covariance, np.broadcast_to(np.eye(values.shape[-1]), covariance.shape))
             own_weighted = inverse @ values[..., None]
             apart = apart + (values[..., None] * own_weighted).sum(axis=(-1, -2))
             weighted, precision = weighted + own_weighted, precision + inverse

@@ -160,11 +160,11 @@ def mutual_independence(attributes: Sequence[str]) -> Hypothesis:
 
 
 def _partition(table: Table, **sets: str | Sequence[str]) -> list[tuple[str, ...]]:
-    named = [checked_table(table).domain.project(one).names for one in sets.values()]
-    together = [name for one in named for name in one]
+    named = [checked_table(table).domain.project(attributes).names for attributes in sets.values()]
+    together = [name for names in named for name in names]
     if sorted(together) != sorted(table.attributes):
         raise LdpstatsError(
-            f"{', '.join(f'{what} = {listed(one)!r}' for what, one in sets.items())}",
+            f"{', '.join(f'{what} = {listed(attributes)!r}' for what, attributes in sets.items())}",
             f"each of {one_line(table.attributes)} once",
             "A wider table has `marginal`.",
         )

@@ -213,7 +213,7 @@ class LogLinearFit(Result):
         fitted = self.expected.ravel() if known else [math.nan] * table.domain.size()
         own = table.to_frame()[["estimate", "std_err"]].to_numpy()
         rows = [
-            [*map(str, cell), *(f"{one:.4f}" if math.isfinite(one) else "-" for one in (fit, *figures.tolist()))]
+            [*map(str, cell), *(f"{value:.4f}" if math.isfinite(value) else "-" for value in (fit, *figures.tolist()))]
             for cell, fit, figures in zip(table.domain.index(), fitted, own, strict=True)
         ]
         sentences = [
@@ -341,10 +341,10 @@ def _generators(table: Table, formula: str | Sequence[Sequence[str]]) -> tuple[t
             "An attribute that stands alone is independent of the others; take table.marginal([...]) to leave it out.",
         )
     distinct = list(dict.fromkeys(tuple(sorted(generator, key=table.attributes.index)) for generator in named))
-    return tuple(one for one in distinct if not any(set(one) < set(other) for other in distinct))
+    return tuple(generator for generator in distinct if not any(set(generator) < set(other) for other in distinct))
 
 
-_NO_SPREAD = 1e-9
+_NO_VARIANCE = 1e-9
 
 
 @unweighted
@@ -420,7 +420,7 @@ class LinearByLinear:
 
     def weights(self, parameters: FloatArray) -> FloatArray:
         """Return (u − ū)(v − v̄) for every cell, shape (..., cells, 1): their mean is the covariance of the scores."""
-        margins = (one[..., 0, :] for one in self.independence.distributions(parameters))
+        margins = (distribution[..., 0, :] for distribution in self.independence.distributions(parameters))
         pairs = zip(margins, (self._rows, self._columns), strict=True)
         rows, columns = (scores - (margin @ scores)[..., None] for margin, scores in pairs)
         return (rows[..., :, None] * columns[..., None, :]).reshape(*parameters.shape[:-1], -1, 1)
@@ -430,7 +430,7 @@ class LinearByLinear:
         parameters = self.independence.nearest(null)[None, :]
         weights = self.weights(parameters)
         direction = self.independence.frequencies(parameters)[..., None] * weights
-        if not (weights * direction).sum() > _NO_SPREAD:
+        if not (weights * direction).sum() > _NO_VARIANCE:
             raise NotIdentifiedError(
                 "an attribute of which one category is all that shows",
                 "attributes with respondents in several categories",

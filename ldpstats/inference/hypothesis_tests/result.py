@@ -34,7 +34,7 @@ _LARGEST_SIZES, _SURE, _POINTS = (0.05, 0.1, 0.2, 0.5, 1.0), 0.95, 51
 
 def model_fit(table: Table, expected: FloatArray, title: str, words: str) -> Intervals:
     """Return a picture of a table beside what a model or a hypothesis expects; `words` say how it is expected."""
-    others = tuple((one,) for one in expected.ravel().tolist())
+    others = tuple((share,) for share in expected.ravel().tolist())
     words_of_both = (words, "estimates, with intervals")
     return replace(intervals(table), title=title, others=others, kind="expected", words=words_of_both)
 
@@ -176,8 +176,8 @@ class HypothesisResult(Result):
         if self.effect is not None and not self.effect.why_not:
             effect = f", V = {self.effect.cramers_v:.3f}{assuming(self.table)}"
         decision = self.verdict() if self.fit.plausible else "no decision, as the reports do not fit their channel"
-        found = f"{decision}, p = {pvalue_in_words(self.pvalue, 3)}{effect}".replace("= <", "<")
-        return f"{self.hypothesis}: {found}; {self.n:,} reports{simulation(self.simulated, self.n)}"
+        conclusion = f"{decision}, p = {pvalue_in_words(self.pvalue, 3)}{effect}".replace("= <", "<")
+        return f"{self.hypothesis}: {conclusion}; {self.n:,} reports{simulation(self.simulated, self.n)}"
 
     def power_against(self, size: float, alpha: float = 0.05) -> float:
         """Return the approximate power of this test against deviations of a size, averaged over their directions.

@@ -143,7 +143,7 @@ class IndependenceTests(Result):
         first_step(2, significance(self.alpha), self.adjust)
         at_least(self.simulated, 0, "simulated", most=self.n)
         names = [frozenset(pair.attributes) for pair in self.pairs]
-        if len({*names}) < len(names) or not all(len(one) == 2 and one <= {*self.domain.names} for one in names):
+        if len({*names}) < len(names) or not all(len(pair) == 2 and pair <= {*self.domain.names} for pair in names):
             raise LdpstatsError("tests of other pairs than those of the domain", "one test of each pair at most")
 
     def __len__(self) -> int:
@@ -155,12 +155,12 @@ class IndependenceTests(Result):
     def __getitem__(self, attributes: Sequence[str]) -> PairTest:
         """Return the test of two attributes, in any order."""
         wanted = attributes if isinstance(attributes, tuple) else tuple(listed(attributes))
-        asked = frozenset(wanted) if all(isinstance(one, str) for one in wanted) else None
-        found = [pair for pair in self.pairs if frozenset(pair.attributes) == asked] if len(wanted) == 2 else []
-        if not found:
+        asked = frozenset(wanted) if all(isinstance(name, str) for name in wanted) else None
+        matching = [pair for pair in self.pairs if frozenset(pair.attributes) == asked] if len(wanted) == 2 else []
+        if not matching:
             known = one_line([pair.attributes for pair in self.pairs])
             raise LdpstatsError(f"the pair {shortened(attributes)}", known, "The columns are those of to_frame().")
-        return found[0]
+        return matching[0]
 
     @property
     def level(self) -> float:
@@ -171,10 +171,10 @@ class IndependenceTests(Result):
     def headline(self) -> str:
         """How many pairs are shown to be dependent, in one line."""
         counted = Counter(pair.verdict for pair in self.pairs)
-        found = [f"{counted[DEPENDENT]} of {_pairs(len(self))} shown to be dependent at level {self.alpha:g}"]
-        found += [f"{counted[verdict]} {verdict}" for verdict in (UNTESTABLE, IMPLAUSIBLE) if counted[verdict]]
+        phrases = [f"{counted[DEPENDENT]} of {_pairs(len(self))} shown to be dependent at level {self.alpha:g}"]
+        phrases += [f"{counted[verdict]} {verdict}" for verdict in (UNTESTABLE, IMPLAUSIBLE) if counted[verdict]]
         reports = f"{self.n:,} reports{simulation(self.simulated, self.n)}"
-        return f"{', '.join(found)} ({adjustment_in_words(self.adjust)}); {reports}"
+        return f"{', '.join(phrases)} ({adjustment_in_words(self.adjust)}); {reports}"
 
     def significant(self, alpha: float | None = None) -> pd.DataFrame:
         """Return the rows of `to_frame` of the pairs that are shown to be dependent, after adjustment.
@@ -228,7 +228,7 @@ class IndependenceTests(Result):
                 f"effects = {shortened(effects)} for {len(self)} pairs",
                 "a number from 0 to 1 for each, in the order of to_frame(); nan where there is none",
             )
-        found = []
+        numbers = []
         for pair, size in zip(self.pairs, sizes.tolist(), strict=True):
             told, needed = pair.sensitivity, NOT_KNOWN
             if told is not None and effects is not None:
@@ -237,8 +237,8 @@ class IndependenceTests(Result):
                 assert pair.df is not None  # with what it tells
                 shown = pair.statistic, pair.df, self.respondents
                 needed = RespondentsNeeded.shown_by(*shown, target, level, 1 - self.alpha)
-            found.append(needed)
-        return pd.DataFrame(found, columns=RespondentsNeeded._fields, dtype="Int64")
+            numbers.append(needed)
+        return pd.DataFrame(numbers, columns=RespondentsNeeded._fields, dtype="Int64")
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per pair, those with the smallest p-values first.
@@ -250,7 +250,7 @@ class IndependenceTests(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the tests as plain values."""
-        more = [{"method": one.method, "pvalue_source": one.pvalue_source, "seed": one.seed} for one in self.pairs]
+        more = [{"method": pair.method, "pvalue_source": pair.pvalue_source, "seed": pair.seed} for pair in self.pairs]
         pairs = [{**row, **said} for row, said in zip(plain_rows(self.to_frame()), more, strict=True)]
         names = "adjust alpha level_of_first_step=level n simulated respondents privacy pairs warning"
         return plain_values(self, names, pairs=pairs)
@@ -259,14 +259,14 @@ class IndependenceTests(Result):
         """Return Cramér's V of all pairs, grey where no dependence is shown."""
         names = self.domain.names
         labels = [name for name in names if any(name in pair.attributes for pair in self.pairs)]
-        places = {name: place for place, name in enumerate(labels)}
+        index_of = {name: index for index, name in enumerate(labels)}
         values = np.full((len(labels), len(labels)), np.nan)
         decided, asked = np.zeros((2, *values.shape), dtype=np.bool_)
         for pair in self.pairs:
-            one, other = (places[name] for name in pair.attributes)
-            for place in ((one, other), (other, one)):
-                values[place], asked[place] = pair.cramers_v, True
-                decided[place] = pair.verdict == DEPENDENT
+            first, second = (index_of[name] for name in pair.attributes)
+            for cell in ((first, second), (second, first)):
+                values[cell], asked[cell] = pair.cramers_v, True
+                decided[cell] = pair.verdict == DEPENDENT
         level = f"level {self.alpha:g}, {adjustment_in_words(self.adjust)}"
         notes = (f"{self.n:,} reports{simulation(self.simulated, self.n)}; {level}", *self._drawn(), *self.warning[:1])
         title = "How strongly attributes are associated (Cramér's V, corrected for noise)"
@@ -313,9 +313,9 @@ class IndependenceTests(Result):
         if drawn:
             origins["Monte Carlo (numbers of tables and seeds are in to_dict())"] = drawn
         return [
-            f"{what}: {'; '.join(f'{words} ({number})' for words, number in found.most_common(_MOST_SAID))}."
-            for what, found in (("Statistics, with the number of pairs", methods), ("p-values", origins))
-            if found
+            f"{what}: {'; '.join(f'{words} ({number})' for words, number in counter.most_common(_MOST_SAID))}."
+            for what, counter in (("Statistics, with the number of pairs", methods), ("p-values", origins))
+            if counter
         ]
 
 
@@ -325,15 +325,15 @@ def _pairs(number: int) -> str:
 
 def _grouped(pairs: Sequence[PairTest], said: Callable[[PairTest], str]) -> list[str]:
     """Return what is said of pairs, each once, after the pairs that it is said of."""
-    found: dict[str, list[str]] = {}
+    names_of: dict[str, list[str]] = {}
     for pair in pairs:
         if said(pair):
-            found.setdefault(said(pair), []).append(pair.name)
+            names_of.setdefault(said(pair), []).append(pair.name)
     listings = [
         f"{', '.join(names[:_MOST_SAID])}{f' and {len(names) - _MOST_SAID} more' if len(names) > _MOST_SAID else ''}"
-        for names in found.values()
+        for names in names_of.values()
     ]
-    lines = [f"{names}: {words}." for names, words in zip(listings, found, strict=True)]
+    lines = [f"{names}: {words}." for names, words in zip(listings, names_of, strict=True)]
     return lines if len(lines) <= _MOST_LINES else [*lines[:_MOST_LINES], "More such notes are in to_frame()."]
 
 

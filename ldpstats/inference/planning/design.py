@@ -227,14 +227,14 @@ def _own_noise(mechanism: Mechanism | NoiseModel) -> NoiseModel:
     noise: Any = getattr(counted, "noise", counted)
     if not hasattr(noise, "report_covariance"):
         raise LdpstatsError(f"a mechanism of type {type(mechanism).__name__}", "a name, a Mechanism or a NoiseModel")
-    found: NoiseModel = noise
-    return found
+    checked: NoiseModel = noise
+    return checked
 
 
 def is_shape(value: object) -> bool:
     """Say whether something stands for tables and not for mechanisms: numbers of categories, or a domain."""
     numbers = value if isinstance(value, (tuple, list, np.ndarray)) else (value,)
-    return isinstance(value, Domain) or (len(numbers) > 0 and all(isinstance(one, Number) for one in numbers))
+    return isinstance(value, Domain) or (len(numbers) > 0 and all(isinstance(number, Number) for number in numbers))
 
 
 def shape_of(shape: object) -> Shape:
@@ -312,7 +312,7 @@ def margins_of(shape: Shape, margins: Sequence[ArrayLike] | None) -> Margins:
         return uniform_margins(shape)
     if len(margins) != len(shape):
         raise LdpstatsError(f"{len(margins)} margins", f"{len(shape)}, one per attribute")
-    checked = tuple(proper_frequencies(one, (side,), "a margin") for one, side in zip(margins, shape, strict=True))
+    checked = tuple(proper_frequencies(given, (side,), "a margin") for given, side in zip(margins, shape, strict=True))
     if min(margin.min() for margin in checked) <= 0:
         raise LdpstatsError("a category that does not occur", "margins above zero", "Leave the category out.")
     return checked

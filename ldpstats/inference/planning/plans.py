@@ -92,11 +92,11 @@ class Plan(Result):
     --------
     >>> import ldpstats as ldp
     >>> domain = ldp.Domain({"sex": ["F", "M"], "age": ["young", "old"], "car": ["yes", "no"]})
-    >>> found = ldp.plan(["grr", "oue"], domain, epsilon=2.0, effect=0.2)
-    >>> found
+    >>> planned = ldp.plan(["grr", "oue"], domain, epsilon=2.0, effect=0.2)
+    >>> planned
     <Plan: To find a dependence of V = 0.2 in each of 3 pairs of attributes with 80 % power at level 0.05 and
     strict epsilon = 2 per respondent, ask 2,080 respondents with…>
-    >>> found.protocol()
+    >>> planned.protocol()
     SampledGroups(domain=Domain({'sex': ['F', 'M'], 'age': ['young', 'old'], 'car': ['yes', 'no']}), k=2,
     epsilon=2.0, mechanism='grr', groups=(('sex', 'age'), ('sex', 'car'), ('age', 'car')), outside='refuse')
     """
@@ -304,8 +304,8 @@ def plan(
     Examples
     --------
     >>> from ldpstats import Domain, plan
-    >>> found = plan(["grr", "ss", "oue"], (4, 4), epsilon=1.0)
-    >>> found.table[["mechanism", "n"]]
+    >>> planned = plan(["grr", "ss", "oue"], (4, 4), epsilon=1.0)
+    >>> planned.table[["mechanism", "n"]]
       mechanism      n
     0        ss  28887
     1       oue  31782
@@ -316,8 +316,8 @@ def plan(
     0        ss  16887
     1       sue  31270
     >>> network = Domain({name: ["no", "yes"] for name in "abcd"})
-    >>> found = [plan("grr", network, epsilon=2.0, mutual_information=0.01, conditional=test) for test in (False, True)]
-    >>> [int(one.best["n"]) for one in found]
+    >>> plans = [plan("grr", network, epsilon=2.0, mutual_information=0.01, conditional=test) for test in (False, True)]
+    >>> [int(planned.best["n"]) for planned in plans]
     [9606, 16344]
     """
     asked, tables = _names_and_tables(mechanism, shape)
@@ -334,16 +334,16 @@ def plan(
         raise LdpstatsError(f"groups = {groups!r} for a table", "no groups", "They are for a Domain.")
     if adjust == "none":
         goal = replace(goal, tests=1)
-    found, target = _unknown(power, epsilon, n, alpha)
+    unknown, target = _unknown(power, epsilon, n, alpha)
     names = mechanisms_named(
         recommend(math.prod(goal.planned[0].shape), 1.0)["name"].tolist() if asked is None else asked
     )
     ranked = pd.DataFrame(each(lambda name: goal.row(name, epsilon, n, target), names, "planning", "mechanism"))
-    figure = ranked[found] * (-1 if found == "power" else 1)
+    figure = ranked[unknown] * (-1 if unknown == "power" else 1)
     order = np.lexsort((ranked["bits per report"], -ranked["power"].round(9), figure.round(9)))
     return Plan(
         table=ranked.iloc[order].reset_index(drop=True),
-        found=found,
+        found=unknown,
         wanted=goal.wanted,
         power=target,
         alpha=alpha,
@@ -426,7 +426,7 @@ class _Goal:
             for group in asked
             for tested in (combinations(range(len(group)), 2) if conditional else (None,))
         ]
-        different = {(one.tested, *(margin.tobytes() for margin in one.margins)): one for one in planned}
+        different = {(test.tested, *(margin.tobytes() for margin in test.margins)): test for test in planned}
         wanted = f"a dependence of {planned[0].how_large} in {_among(asked, conditional)}"
         return cls(tuple(different.values()), alpha, wanted, asked, len(planned))
 
@@ -467,7 +467,7 @@ class _Goal:
             assert power is not None
             n = self.respondents(name, epsilon, power)
         level = min(epsilon, GRID_LEVEL)
-        kinds = [named_mechanism(name, k=math.prod(one.shape), epsilon=level) for one in self.planned]
+        kinds = [named_mechanism(name, k=math.prod(test.shape), epsilon=level) for test in self.planned]
         return {
             "mechanism": kinds[0].name,
             "n": n,
@@ -477,8 +477,9 @@ class _Goal:
         }
 
     def _tests(self, name: str, epsilon: float) -> list[tuple[NoncentralityProfile, float]]:
-        noises = (noise_of(name, math.prod(one.shape), epsilon) for one in self.planned)
-        return [(one.seen_through(noise), float(one.cohens_w)) for one, noise in zip(self.planned, noises, strict=True)]
+        noises = (noise_of(name, math.prod(test.shape), epsilon) for test in self.planned)
+        pairs = zip(self.planned, noises, strict=True)
+        return [(test.seen_through(noise), float(test.cohens_w)) for test, noise in pairs]
 
 
 def _unknown(

@@ -107,12 +107,12 @@ def power(
     sides, threshold = shape_for(mechanism, shape), significance(alpha)
     planned = PlannedTest.of(sides, effect, mutual_information, margins, direction, conditional)
     reports, sizes, levels = _broadcast(respondents_of(n), planned.cohens_w, levels_of(mechanism, epsilon))
-    found = np.empty(reports.shape)
+    powers = np.empty(reports.shape)
     for level in np.unique(levels):
         here = levels == level
         seen = planned.seen_through(noise_of(mechanism, math.prod(sides), float(level)))
-        found[here] = seen.powers(reports[here], sizes[here], threshold)
-    return found if found.ndim else float(found)
+        powers[here] = seen.powers(reports[here], sizes[here], threshold)
+    return powers if powers.ndim else float(powers)
 
 
 @unweighted
@@ -307,8 +307,8 @@ class SampleSizeCurve(Result):
         """Return the numbers of reports as a table, a column per mechanism."""
         levels, series = _lines(self.table, "epsilon", "n")
         rows = [
-            [f"{level:.4g}", *("-" if np.isnan(line[place]) else f"{line[place]:,.0f}" for line in series.values())]
-            for place, level in enumerate(levels)
+            [f"{level:.4g}", *("-" if np.isnan(line[index]) else f"{line[index]:,.0f}" for line in series.values())]
+            for index, level in enumerate(levels)
         ]
         return summary_of_figures(f"Number of {self._wanted}", ["epsilon", *series], rows, [self.assumed, _STRICT])
 
@@ -383,10 +383,10 @@ def power_curve(
     lines = list(product(kinds, np.ravel(levels_of(kinds[0], epsilon)).tolist()))
     for kind, level in progress(lines, "power", unit="line"):
         taken = best_name(math.prod(sides), level) if kind == "auto" else kind
-        found = power(taken, sides, epsilon=level if isinstance(taken, str) else None, n=reports, **asked)
+        powers = power(taken, sides, epsilon=level if isinstance(taken, str) else None, n=reports, **asked)
         named = taken if isinstance(taken, str) else getattr(taken, "name", type(taken).__name__)
         columns = {"mechanism": named, "epsilon": getattr(taken, "epsilon", level)}
-        parts.append(pd.DataFrame({**columns, "n": reports, "power": found}))
+        parts.append(pd.DataFrame({**columns, "n": reports, "power": powers}))
     table = pd.concat(parts).drop_duplicates(["mechanism", "epsilon", "n"]).reset_index(drop=True)
     title = f"{planned.departure}, level {alpha:g}"
     return PowerCurve(table, title, alpha, power_in_words(margins is None, direction, conditional))

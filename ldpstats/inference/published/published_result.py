@@ -184,8 +184,8 @@ class PublishedResult(Result):
     def headline(self) -> str:
         """The decision in one line."""
         decision = "rejected" if self.rejected else "accepted"
-        found = f"{decision} at level {self.alpha:g} (p = {pvalue_in_words(self.pvalue, 3)})".replace("= <", "<")
-        return f"{self.name}: {self.hypothesis}: {found}; {self.n:,} reports{simulation(self.simulated, self.n)}"
+        conclusion = f"{decision} at level {self.alpha:g} (p = {pvalue_in_words(self.pvalue, 3)})".replace("= <", "<")
+        return f"{self.name}: {self.hypothesis}: {conclusion}; {self.n:,} reports{simulation(self.simulated, self.n)}"
 
     def to_frame(self) -> pd.DataFrame:
         """Return the figures as a row of a data frame."""
