@@ -32,6 +32,7 @@ EXACT = (
     "arcolezi-2023-section-3",
     *(f"imran-meo-2024-{what}" for what in ("table-1", "table-2", "table-3", "section-4", "figure-1", "figure-2")),
     *(f"imran-meo-2024-{what}" for what in ("equation-4", "equation-6", "theorem-4.1", "figure-4")),
+    "kairouz-2016-proposition-1",
     "kairouz-2016-proposition-4",
     "kairouz-2016-proposition-5",
 )
@@ -75,7 +76,11 @@ def test_a_stored_verdict_follows_from_the_stored_numbers(name: str) -> None:
         )
         for _, one in both.fillna(dict.fromkeys(("std_err", *ERRORS), 0.0)).iterrows()
     ]
-    assert both["verdict"].tolist() == follows
+    # an accuracy is the mean of the shares beside it, and no better than the worst of them
+    worst = both.assign(rank=list(map(VERDICTS.index, follows))).groupby("row")["rank"].max()
+    means = both["column"] == "accuracy"
+    wanted = both["row"].map(worst).map(VERDICTS.__getitem__).where(means, follows)
+    assert both["verdict"].tolist() == wanted.tolist()
 
 
 @pytest.mark.parametrize("name", EXACT)

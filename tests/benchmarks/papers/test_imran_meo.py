@@ -6,11 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from papers.catalogue import EXHIBITS
+from papers.comparisons import AGREES, NOT_REPRODUCIBLE
 from papers.imran_meo import decisions
 from papers.imran_meo.convergence import LETTER, NAMED
 from papers.imran_meo.convergence_figures import Claim, covered, least_sizes, nearest_share, right, within
 from papers.imran_meo.distances import Reading
-from papers.imran_meo.table_4 import LARGE, SPARSE, judged_rows
+from papers.imran_meo.table_4 import LARGE, LITERAL, SPARSE, judged_rows
 from papers.imran_meo.tables_5_6 import _best, ratios
 from support.published_formulas import pearson
 
@@ -24,6 +25,24 @@ def test_verdicts_on_table_4_follow_from_the_stored_rejections() -> None:
     stored = list(zip(comparisons["verdict"], comparisons["because"], strict=True))
     assert [(one.verdict, one.because) for one in found] == stored
     assert [one.std_err for one in found] == pytest.approx(comparisons["std_err"].tolist(), rel=1e-4, nan_ok=True)
+
+
+def of_laplace_noise(rejected_truth: float, rejected_falsehood: float) -> list[str]:
+    """Return the verdicts on "Laplace noise, 3-way" if its test rejects so often at its word, as no reading does."""
+    _, curves = EXHIBITS["imran-meo-2024-table-4"].stored()
+    assert curves is not None
+    rejected = {key: rows.set_index("test")["rejected"] / 100 for key, rows in curves.groupby(["table", "w"])}
+    for size, share in ((0.0, rejected_truth), (0.3, rejected_falsehood)):
+        rejected["3-way", size][LITERAL["Laplace noise"]] = share
+    judged = judged_rows(rejected, dict.fromkeys(("2-way", "3-way", "4-way", SPARSE, LARGE), 200))
+    return [one.verdict for one in judged if one.row == "Laplace noise, 3-way"]
+
+
+def test_an_accuracy_is_reproduced_only_with_each_of_its_cells() -> None:
+    assert of_laplace_noise(0.41, 0.55) == [AGREES] * 5
+    # the same accuracy, by shares that are not the printed ones
+    assert of_laplace_noise(0.86, 1.0) == [NOT_REPRODUCIBLE] * 5
+    assert of_laplace_noise(0.41, 1.0) == [*[NOT_REPRODUCIBLE] * 2, AGREES, AGREES, NOT_REPRODUCIBLE]
 
 
 def shares(kind: tuple[str, str], by_size: dict[int, float]) -> pd.DataFrame:
