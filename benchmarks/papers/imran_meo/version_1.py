@@ -131,9 +131,9 @@ EXHIBITS = (
         "Algorithm 1: Equation 4 after every client",
         'Version 1 as printed beside what runs here as `RRBA(update="client")`, for four cells of 40, 30, 20 and 10 %. '
         "Equation 4 is right for a block, whose clients are all sent the same T (see its own exhibit). After every "
-        "client, with the counts of all and the T of the last, it takes off fakes that most of them were not sent: T "
-        "swings from one side of the truth to the other, ever more widely for p below .5, until cutting negative cells "
-        "stops it. With the fakes that each client was sent, it expects the true table whatever was sent.",
+        "client, with the counts of all and the T of the last, it takes off fakes that most of them were not sent: "
+        "for p below .5 T soon swings with every answer from one side of the truth to the other, as far as cutting its "
+        "negative cells lets it. With the fakes that each client was sent it expects the true table.",
         _measure,
         _draw,
     ),

@@ -165,3 +165,13 @@ def test_as_printed_errors_stay_and_with_own_fakes_they_fall() -> None:
     )
     assert printed[-1] > 0.6
     assert own[-1] < 0.3
+
+
+def test_the_verdict_on_convergence_follows_from_the_stored_errors() -> None:
+    comparisons, curves = EXHIBITS[version_1.NAME].stored()
+    assert curves is not None
+    found = version_1._converging(curves, version_1.ANSWERS)
+    stored = comparisons.set_index("row").loc["low p"]
+    assert (found.ours, found.because) == (stored["ours"], stored["because"])
+    assert not found.holds
+    assert version_1._converging(curves[curves["p"] >= 0.5], version_1.ANSWERS).holds
