@@ -1,4 +1,4 @@
-"""Channels in protocols of every local kind: at their own level, in files, counted from messages, estimated and tested."""
+"""Channels in protocols of every local kind: at their level, in files, counted from messages, estimated, tested."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""Random channels of every kind: rectangular, with zeros, one-sided, with tiny entries, certain, and with rows alike."""
+"""Random channels of every kind: rectangular, with zeros, one-sided, with tiny entries, certain, with rows alike."""
 
 from __future__ import annotations
 
 import random
 from functools import cache
+from itertools import pairwise
 
 from ldpstats.mechanisms import Channel
 from ldpstats.numbers.grid import GRID
@@ -52,4 +53,4 @@ def _row(kind: str, outputs: int, rng: random.Random) -> list[int]:
         rng.randrange(GRID // step) * step + rng.choice([0, 0, 1, -1]) * (step > 1) for _ in range(outputs - 1)
     )
     cuts = [0, *(min(max(cut, 0), GRID) for cut in cuts), GRID]
-    return [upper - lower for lower, upper in zip(cuts, cuts[1:], strict=False)]
+    return [upper - lower for lower, upper in pairwise(cuts)]
