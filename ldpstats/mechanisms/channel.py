@@ -156,9 +156,9 @@ class Channel(RowMechanism):
     ----------
     rows : sequence of sequences of float, Fraction or int
         A row per value, with the probability of every output; or whole numbers of 2^-64 that add up to 2^64. Others
-        are rounded to such numbers, so that the largest ratio within an output does not grow, nor, where entries need
-        not move by more than 2^-36 for it, that of any two values; what is impossible stays so. (Rows that differ by
-        less than that may become one.) `moved` says which entries this changes.
+        are rounded to such numbers; what is impossible stays so. The largest ratio within the outputs that all values
+        can have does not grow; nor, up to 64 × 64, that of any two values, where entries need not move by more than
+        2^-36 for it. (Rows that differ by less than that may become one.) `moved` says which entries this changes.
     values, outputs : sequence, optional
         Names of the values and of the outputs, all different; without them they are numbered from 0.
 
@@ -300,16 +300,17 @@ def whole_rows(given: Sequence[Sequence[Any]]) -> Numerators:
                 f"the row {shortened(row)} of a channel, with the sum {total!r}",
                 "probabilities that add up to 1, or whole numbers of 2^-64 that add up to 2^64",
             )
-    limit, limits = worst_ratio_of_rows(given), _worst_of_pairs(given)
+    limit, limits = _worst_of_shared(given), _worst_of_pairs(given)
     nearest: Numerators = ()
     allowed: Numerators = ()
     for rows in _roundings(fine):
         nearest = nearest or rows
-        if limit is None or worst_ratio_of_rows(rows) <= limit:  # type: ignore[operator]  # zeros are where they were
+        if _worst_of_shared(rows) <= limit:
             allowed = allowed or rows
             if not _exceeds(rows, limits):
                 return rows
-    return allowed or nearest[:1] * len(nearest)  # rows that differ by less than can be drawn become one
+    # rows that differ by less than can be drawn become one, unless something is impossible under some of them
+    return allowed or (nearest if worst_ratio_of_rows(given) is None else nearest[:1] * len(nearest))
 
 
 def _fine(entry: Any) -> int:
@@ -320,7 +321,8 @@ def _fine(entry: Any) -> int:
         numerator, denominator = -1, 1
     if not 0 <= numerator <= denominator:
         raise LdpstatsError(f"the probability {shortened(entry)} in a channel", "numbers from 0 to 1")
-    return max((numerator << _FINE) // denominator, numerator > 0)  # what is possible stays so
+    whole: int = (numerator << _FINE) // denominator
+    return max(whole, 1) if numerator else 0  # what is possible stays so
 
 
 def _roundings(fine: list[list[int]]) -> Iterator[Numerators]:
@@ -355,6 +357,12 @@ def _anchor(row: list[int], sums: list[int]) -> int:
     return max(
         (output for output, entry in enumerate(row) if entry >= least), key=lambda place: row[place] / sums[place]
     )
+
+
+def _worst_of_shared(rows: Sequence[Sequence[Any]]) -> Fraction:
+    """Return the largest ratio within an output that is possible under all values."""
+    shared = [column for column in zip(*rows, strict=True) if min(column)]
+    return worst_ratio_of_rows(list(zip(*shared, strict=True))) or Fraction(1)
 
 
 def _worst_of_pairs(given: Sequence[Sequence[Any]]) -> dict[tuple[int, int], Fraction]:

@@ -6,8 +6,6 @@ import copy
 import math
 import pickle
 import random
-from collections.abc import Iterator
-from decimal import Decimal
 from fractions import Fraction
 from itertools import permutations
 from typing import Any
@@ -24,7 +22,7 @@ from ldpstats.conformance.enumeration import decoded
 from ldpstats.conformance.requirements import Factory
 from ldpstats.errors import NotIdentifiedError
 from ldpstats.mechanisms import Channel, mechanism, plain_mechanism, read_mechanism
-from ldpstats.numbers.grid import GRID
+from ldpstats.numbers.grid import GRID, exp_below
 from ldpstats.privacy import strict_epsilon, worst_ratio
 
 OF_ALL = (
@@ -216,6 +214,15 @@ def test_rounding_keeps_the_ratio_of_any_two_values_where_nothing_is_tiny() -> N
 )
 def test_hard_rows_keep_their_level(rows: Any, ratio: Fraction) -> None:
     assert Channel(rows).likelihood_ratio() <= min(worst_of(rows), ratio)
+
+
+@pytest.mark.parametrize("k", [64, 65, 150])
+def test_what_all_values_can_send_keeps_its_level_in_large_one_sided_channels(k: int) -> None:
+    """Too many pairs to compare are not compared: the ratio within these outputs is."""
+    design = mechanism("urr", k, 0.1, sensitive=range(0, k, 3))
+    shared = [column for column in zip(*design.rows, strict=True) if min(column)]
+    assert len(shared) == len(range(0, k, 3))
+    assert max(Fraction(max(column), min(column)) for column in shared) <= exp_below(0.1)
 
 
 def test_whole_numbers_stay_as_they_are() -> None:

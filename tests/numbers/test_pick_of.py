@@ -35,7 +35,7 @@ ADVERSARIAL: dict[str, Rows] = {
         (STEP - 1, 1, 0, GRID - STEP),
         (STEP, 0, 1, GRID - STEP - 1),
     ),
-    "many beside each other": ((GRID >> 12,) * 4096, tuple(reversed(range(1, 4096))) + (GRID - 4095 * 4096 // 2,)),
+    "many beside each other": ((GRID >> 12,) * 4096, (*tuple(reversed(range(1, 4096))), GRID - 4095 * 4096 // 2)),
     "one output": ((GRID,), (GRID,)),
     "outputs of 255, 256 and 257": ((GRID >> 8,) * 256 + (0,), (0,) + (GRID >> 8,) * 256),
 }
@@ -70,7 +70,7 @@ def is_exact(rows: Rows) -> bool:
     for value, row in enumerate(rows):
         uppers = list(accumulate(row))
         last = len(row) - 1 - next(i for i, weight in enumerate(reversed(row)) if weight)
-        inner = np.array([upper for upper in uppers[:last]], dtype=np.uint64)
+        inner = np.array(list(uppers[:last]), dtype=np.uint64)
         starts = PREFIXES.astype(np.uint64) << np.uint64(48)
         first, final = (np.searchsorted(inner, starts + np.uint64(more), side="right") for more in (0, STEP - 1))
         found, undecided = first_sixteen_bits(weighted, value)
