@@ -551,8 +551,9 @@ class Questionnaire:
     def level(self) -> Decimal:
         """Return the largest level of all that one respondent may send: the sum over the mechanisms of a unit."""
         units = [[group.mechanism for row in unit for group in row.groups if group.mechanism] for unit in self.units]
-        # one object is one entry of the file
-        ratios = {id(mechanism): mechanism.ratio() for unit in units for mechanism in unit}
+        # one object is one entry of the file, and the ratio of a channel takes a while
+        entries = {id(mechanism): mechanism for unit in units for mechanism in unit}
+        ratios = {entry: mechanism.ratio() for entry, mechanism in entries.items()}
         return max(level_of([ratios[entry] for entry in unit]) for unit in {tuple(map(id, unit)) for unit in units})
 
     def codes(self, record: Mapping[str, object], words: Words | None) -> list[int]:

@@ -232,7 +232,15 @@ class Channel(RowMechanism):
         return self.k == k and self.epsilon <= epsilon
 
     def refuse_other_names(self, domain: Domain, group: Sequence[str]) -> None:
-        """Refuse to be used for categories with other names, or in another order, than those of the values."""
+        """Refuse to be used for categories with other names, or in another order, than those of the values.
+
+        Parameters
+        ----------
+        domain : Domain
+            Where the categories are.
+        group : sequence of str
+            The attributes whose cells are the values.
+        """
         several = product(*(domain.categories[name] for name in group))
         cells = domain.categories[group[0]] if len(group) == 1 else tuple(several)
         if self.values not in (None, cells):

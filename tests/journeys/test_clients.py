@@ -647,6 +647,11 @@ def hostile_bodies() -> Iterator[tuple[str, dict[str, Any]]]:
             "units": [[{"group": "a", "crossed": [crossing], "bytes": 8}]],
         },
     )
+    rows = [[*map(str, range(1, 2_000)), str(2**64 - 1_999_000)], ["2"] * 1_999 + [str(2**64 - 3_998)]]
+    channel = {"name": "channel", "k": 2, "epsilon": 1.0, "probabilities": {"rows": rows}}
+    asked = {**row, "attributes": ["a"]}
+    yield "promised", {"units": [[asked] * 2_000], "mechanisms": [channel]}  # 4,000,000 outputs to draw
+    yield "4200000 values", {"units": [[asked] * 2_100], "mechanisms": [channel]}
     yield "100 letters", {"parameters": {"epsilon": 10**100}}
     yield "-1e-05", {"privacy": {"unit": -1e-5}}
 
