@@ -577,7 +577,7 @@ class Respondent:
 
     It refuses a file that was altered, that asks for what it does not know, or whose mechanisms would tell more than
     the level that the file states. Whether what it states is enough is for the respondent to say, before she answers:
-    `epsilon`, and of a protocol that sends queries `p` and `certain`. A device that forgets its message may be asked
+    `epsilon` and `certain`, and of a protocol that sends queries `p`. A device that forgets its message may be asked
     twice, and then levels add up: it stores the message before that leaves it.
 
     Parameters

@@ -432,7 +432,7 @@ export function written(report) {
  *
  * It refuses a file that was altered, that asks for what it does not know, or whose mechanisms would tell more than the
  * level that the file states. Whether what it states is enough is for the respondent to say, before she answers:
- * `epsilon`, and of a protocol that sends queries `p` and `certain`. A device that forgets its message may be asked
+ * `epsilon` and `certain`, and of a protocol that sends queries `p`. A device that forgets its message may be asked
  * twice, and then levels add up: store the message before it leaves the device. */
 export class Respondent {
   #words;

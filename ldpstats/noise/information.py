@@ -141,7 +141,7 @@ def shortest(matrix: FloatArray, columns: FloatArray) -> FloatArray:
     matrix, columns : arrays, shapes (..., cells, cells) and (..., cells, columns)
     """
     diagonal = np.diagonal(matrix, axis1=-2, axis2=-1)
-    largest = diagonal.max(axis=-1, keepdims=True)
+    largest = diagonal.max(axis=-1, keepdims=True, initial=0.0)
     # what is seen by rounding alone must not become a unit of its own
     seen = diagonal > _UNSEEN * largest
     unit = 1 / np.sqrt(np.where(seen, diagonal, np.where(largest > 0, largest, 1.0)))[..., None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import pickle
 from collections.abc import Callable, Sequence
@@ -12,7 +13,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from jsonschema import Draft202012Validator
 from scipy.stats import kstest
+from support.protocol_files import schema
 
 import ldpstats as ldp
 from ldpstats import LdpstatsError, client
@@ -21,6 +24,7 @@ from ldpstats.mechanisms import Channel
 from ldpstats.numbers.grid import GRID
 from ldpstats.protocols import AssignedQuestions, PerAttribute, ProductDomain, SampledGroups, WholeView
 
+SCHEMA = Draft202012Validator(schema())
 DOMAIN = ldp.Domain({"a": ["no", "yes"], "b": [1, 2, 3], "c": ["p", "q"]})
 ONE_SIDED = Channel([[0.5, 0.5], [0, 1]], values=["no", "yes"])
 WIDE = [[0.6, 0.2, 0.1, 0.1], [0.1, 0.6, 0.2, 0.1], [0.1, 0.1, 0.2, 0.6]]
@@ -55,6 +59,7 @@ def test_protocols_with_channels_come_back_and_keep_what_they_promise(name: str,
     protocol.save(tmp_path / "protocol.json")
     assert ldp.load(tmp_path / "protocol.json") == protocol
     assert pickle.loads(pickle.dumps(protocol)) == protocol  # noqa: S301  # our own
+    SCHEMA.validate(json.loads(protocol.to_json()))
     respondent = client.Respondent(protocol.to_json())
     assert respondent.epsilon == protocol.privacy().epsilon
     assert respondent.certain == (protocol.privacy().epsilon == math.inf)
@@ -134,6 +139,46 @@ def test_what_a_deficient_channel_leaves_open_is_refused_and_the_rest_is_tested(
     ]
     assert kstest(pvalues, "uniform").pvalue > 1e-6
     assert np.mean(np.array(pvalues) < 0.05) < 0.05 + 5 * math.sqrt(0.05 * 0.95 / 200)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"rows": [["1"], ["1", "2"], ["1"]], "names": "values"},
+        {"rows": [["1"]]},
+        {"rows": "1"},
+        {"rows": [[1, 2], [3, 4]]},
+        {"rows": [["0", "1"], []]},
+        {"truth": "1"},
+        {"certain": None},
+        {"certain": "perhaps"},
+        {"epsilon": 1.0},
+    ],
+    ids=str,
+)
+def test_the_schema_knows_what_is_wrong_with_a_channel(changed: dict[str, Any]) -> None:
+    plain = json.loads(KINDS["sampled attributes"](DOMAIN).to_json())
+    assert SCHEMA.is_valid(plain)
+    channel, privacy = plain["body"]["mechanisms"][0], plain["body"]["privacy"]
+    names = changed.pop("names", None)
+    if names:
+        channel[names] = {}
+    elif "certain" in changed and changed["certain"] is None:
+        del privacy["certain"]
+    elif {*changed} & {*privacy}:
+        privacy.update(changed)
+    else:
+        channel["probabilities"].update(changed)
+    assert not SCHEMA.is_valid(plain)
+
+
+def test_a_hypothesis_without_parameters_is_tested_through_a_one_sided_channel() -> None:
+    protocol = SampledGroups(DOMAIN, groups=[["a"]], epsilon=math.inf, mechanism=[ONE_SIDED])
+    table = protocol.simulate(np.repeat([0, 400], 6), rng=1)["a"]
+    assert ldp.goodness_of_fit_test(table, [0.5, 0.5]).pvalue < 1e-6
+    assert ldp.goodness_of_fit_test(table, [0.0, 1.0]).pvalue == 1
+    mixed = protocol.simulate(np.repeat([10, 400], 6), rng=1)["a"]
+    assert ldp.goodness_of_fit_test(mixed, [0.0, 1.0]).pvalue <= 1e-4
 
 
 def test_channels_too_large_to_travel_are_asked_and_said_to_be_too_large() -> None:
