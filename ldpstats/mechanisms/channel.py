@@ -369,8 +369,8 @@ def _anchor(row: list[int], sums: list[int]) -> int:
 
 def _worst_of_shared(rows: Sequence[Sequence[Any]]) -> Fraction:
     """Return the largest ratio within an output that is possible under all values."""
-    shared = [column for column in zip(*rows, strict=True) if min(column)]
-    return worst_ratio_of_rows(list(zip(*shared, strict=True))) or Fraction(1)
+    extremes = [(min(column), max(column)) for column in zip(*rows, strict=True)]
+    return max((Fraction(most) / Fraction(least) for least, most in extremes if least), default=Fraction(1))
 
 
 def _worst_of_pairs(given: Sequence[Sequence[Any]]) -> dict[tuple[int, int], Fraction]:

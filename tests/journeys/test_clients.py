@@ -266,8 +266,8 @@ PLANTED = {
         "if (false) throw",
     ),
     "outputs that take hours": (
-        'max(_whole_in(one, "k", _MOST_CELLS, 0), _longest_row(one))',
-        '_whole_in(one, "k", _MOST_CELLS, 0)',
+        'max(_whole_in(mechanism, "k", _MOST_CELLS, 0), _longest_row(mechanism))',
+        '_whole_in(mechanism, "k", _MOST_CELLS, 0)',
         ", ...rowsOf(one).map((row) => row.length)]",
         "]",
     ),
