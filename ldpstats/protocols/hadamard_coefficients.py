@@ -93,10 +93,11 @@ class HadamardCoefficients(AssignedQuestions):
     def formed(self) -> list[tuple[Group, list[int]]]:
         """Return all groups, each with the coefficients of its attributes."""
         places = defaultdict(list)
-        for place, asked in enumerate(self._asked):
-            places[frozenset(asked.question.attributes)].append(place)
+        for position, asked in enumerate(self._asked):
+            places[frozenset(asked.question.attributes)].append(position)
         return [
-            (group, [place for own in _subsets(group) for place in places[frozenset(own)]]) for group in self.groups
+            (group, [position for own in _subsets(group) for position in places[frozenset(own)]])
+            for group in self.groups
         ]
 
     @property

@@ -149,8 +149,8 @@ class Convergence(Result):
     def headline(self) -> str:
         """Of which table, and at which block it stopped."""
         stop, number = self.stopped_at, len(self.blocks)
-        found = f"stops at block {stop} of {number}" if stop else f"stops at none of {number} blocks"
-        return f"{' × '.join(self.table.attributes)}, {found}{simulation(self.table.simulated, self.table.n)}"
+        where = f"stops at block {stop} of {number}" if stop else f"stops at none of {number} blocks"
+        return f"{' × '.join(self.table.attributes)}, {where}{simulation(self.table.simulated, self.table.n)}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as plain values, a row per block."""
