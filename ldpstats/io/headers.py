@@ -127,10 +127,10 @@ class ReportFile(Result):
     >>> people = domain.decode([[0, 0], [1, 1]] * 50)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     ldp.write_reports(f"{folder}/reports.csv", protocol, people, rng=1)
-    ...     found = ldp.describe_reports(f"{folder}/reports.csv")
-    >>> found.form, found.labels, found.counts, found.epsilon
+    ...     described = ldp.describe_reports(f"{folder}/reports.csv")
+    >>> described.form, described.labels, described.counts, described.epsilon
     ('CSV', ('sex', 'car'), (50, 50, 0), 1.0)
-    >>> found.protocol == protocol.fingerprint()
+    >>> described.protocol == protocol.fingerprint()
     True
     """
 

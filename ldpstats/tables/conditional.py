@@ -77,8 +77,8 @@ class Conditional(TableResult):
     >>> from ldpstats import Domain, SampledGroups
     >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
     >>> tables = SampledGroups(domain, epsilon=4.0).simulate(np.array([400, 200, 100, 300]) * 100, rng=1)
-    >>> found = tables["sex", "car"].conditional("car", given="sex")
-    >>> found.conf_int()[0].round(3)
+    >>> shares = tables["sex", "car"].conditional("car", given="sex")
+    >>> shares.conf_int()[0].round(3)
     array([[0.663, 0.671],
            [0.329, 0.337]])
     """

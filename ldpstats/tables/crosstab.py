@@ -113,8 +113,8 @@ class Crosstab(TableResult):
     >>> from ldpstats import Domain, SampledGroups
     >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
     >>> tables = SampledGroups(domain, epsilon=4.0).simulate(np.array([400, 200, 100, 300]) * 10, rng=1)
-    >>> found = tables["sex", "car"].crosstab(normalize="rows")
-    >>> for row in found.summary().panels[0].rows:
+    >>> crosstab = tables["sex", "car"].crosstab(normalize="rows")
+    >>> for row in crosstab.summary().panels[0].rows:
     ...     print(*row, sep=" | ")
     F | 66.79 % ± 0.65 | 33.21 % ± 0.65 | 60.26 % ± 0.53
     M | 24.94 % ± 0.77 | 75.06 % ± 0.77 | 39.74 % ± 0.53
@@ -197,11 +197,9 @@ class Crosstab(TableResult):
         conditional = self._conditional
         if conditional is not None:
             return self._placed(conditional.std_err)
-        return (
-            np.full(self.shape, math.nan)
-            if self.table.provenance.refused
-            else self.table.cells.std_err.reshape(self.shape)
-        )
+        if self.table.provenance.refused:
+            return np.full(self.shape, math.nan)
+        return self.table.cells.std_err.reshape(self.shape)
 
     def conf_int(self, alpha: float | None = None) -> FloatArray:
         """Return pointwise intervals, shape (rows, columns, 2); nan where there are none.

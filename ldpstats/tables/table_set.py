@@ -167,8 +167,8 @@ class TableSet(Result):
         >>> from ldpstats import Domain, SampledGroups
         >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"], "age": ["young", "old"]})
         >>> tables = SampledGroups(domain, epsilon=1.0).simulate(np.full(8, 1000), rng=1)
-        >>> one, all_of_them = tables["sex", "car"].marginal("sex"), tables.pooled("sex")
-        >>> (one.n, one.std_err.round(4)), (all_of_them.n, all_of_them.std_err.round(4))
+        >>> margin, pooled = tables["sex", "car"].marginal("sex"), tables.pooled("sex")
+        >>> (margin.n, margin.std_err.round(4)), (pooled.n, pooled.std_err.round(4))
         ((2666, array([0.0322, 0.0322])), (5333, array([0.0228, 0.0228])))
         """
         target = self.domain.project(attributes, *more)

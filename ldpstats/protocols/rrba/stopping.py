@@ -66,8 +66,8 @@ class Convergence(Result):
     >>> from ldpstats.protocols.rrba import convergence
     >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
     >>> tables = RRBA(domain, p=0.5, block_size=250).simulate(np.array([900, 700, 300, 100]), rng=2)
-    >>> found = convergence(tables["sex", "car"])
-    >>> found.stopped_at, found.stays_from
+    >>> compared = convergence(tables["sex", "car"])
+    >>> compared.stopped_at, compared.stays_from
     (3, 3)
     """
 
@@ -254,8 +254,8 @@ def convergence(table: Table, alpha: float = 0.05, width: str = "sound") -> Conv
     >>> from ldpstats.protocols.rrba import convergence
     >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
     >>> tables = RRBA(domain, p=0.1, block_size=400).simulate(np.array([900, 700, 300, 100]), rng=1)
-    >>> found = convergence(tables["sex", "car"], width="paper")
-    >>> found.stopped_at, convergence(tables["sex", "car"]).stopped_at
+    >>> compared = convergence(tables["sex", "car"], width="paper")
+    >>> compared.stopped_at, convergence(tables["sex", "car"]).stopped_at
     (None, 2)
     """
     level = significance(alpha)
