@@ -19,7 +19,7 @@ from ldpstats.io.columns import Chunk, Ragged, Source, ahead
 from ldpstats.io.messages import MessageSource
 from ldpstats.io.quarantines import Quarantine, SetAside, refuse_mostly_bad
 from ldpstats.io.sources import STANDARD, Reports, opened_sources, refuse_other_protocols
-from ldpstats.io.tokens import LONGEST_TOKEN, REFUSE, KnownTokens, RepeatedTokens, checked_policy
+from ldpstats.io.tokens import LONGEST_TOKEN, REFUSE, KnownTokens, RepeatedTokens, refuse_other_policies
 from ldpstats.limits import LARGEST_FILE, enough_memory
 from ldpstats.numbers.arrays import BoolArray, at_least, unweighted
 from ldpstats.presentation import progress
@@ -106,7 +106,7 @@ def tables_of(
     True
     """
     refuse_other_protocols(protocol)
-    checked_policy(tokens)
+    refuse_other_policies(tokens)
     names = [str(path) for path in (quarantine, resume) if path is not None]
     if STANDARD in names or len({os.path.realpath(name) for name in names if "\0" not in name}) < len(names):
         raise LdpstatsError(

@@ -37,7 +37,7 @@ class Quarantine:
     """
 
     def __init__(self, path: str | Path, size: int | None = None, *, kept: bool = False) -> None:
-        self._path, self._kept, self.n = str(path), kept, 0
+        self._path, self._kept = str(path), kept
         try:
             target = Path(path)
             if target.exists() and not target.is_file():
@@ -78,7 +78,6 @@ class Quarantine:
         except OSError as error:
             self._discard()
             raise self._unwritable(error) from error
-        self.n += 1
 
     def settled(self) -> int:
         """Wait until all of it is on the disk (fsync); return its size in bytes."""

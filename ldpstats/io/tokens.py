@@ -112,13 +112,12 @@ def checked_tokens(tokens: list[object]) -> list[str]:
     return [str(token) for token in tokens]
 
 
-def checked_policy(tokens: str) -> str:
-    """Return the policy for repeated tokens, "refuse" or "once"; refuse any other."""
+def refuse_other_policies(tokens: str) -> None:
+    """Refuse a policy for repeated tokens other than "refuse" and "once"."""
     if tokens not in (REFUSE, ONCE):
         raise LdpstatsError(
             f"tokens = {shortened(tokens)}", f"{REFUSE!r} (an error) or {ONCE!r} (the first one counts)"
         )
-    return tokens
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -122,7 +122,7 @@ def people_of(
     domain: Domain,
     population: Population,
     rng: np.random.Generator,
-    counts: str | None = None,
+    counts: str | None,
     *,
     substitutes: bool = False,
 ) -> People:
