@@ -31,7 +31,7 @@ _GROUPS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _FilePart:
     """A part of a file for a worker: `stop` is the end of its last chunk, None the end of the file."""
 
     file: str
@@ -100,13 +100,13 @@ def _of_files(sources: list[Source], protocol: LocalProtocol, aside: Quarantine 
     return tables.replaced(checks=(*tables.checks, check)) if unnamed else tables
 
 
-def _parts_of(source: Source) -> list[_Part]:
+def _parts_of(source: Source) -> list[_FilePart]:
     """Divide a Parquet file by row groups; other files are counted whole."""
     if not isinstance(source, ParquetSource):
-        return [_Part(source.name, _known_by(source))]
+        return [_FilePart(source.name, _known_by(source))]
     starts = range(0, max(source.groups, 1), _GROUPS)
     known_by = _known_by(source)
-    return [_Part(source.name, known_by, start, min(start + _GROUPS, source.groups)) for start in starts]
+    return [_FilePart(source.name, known_by, start, min(start + _GROUPS, source.groups)) for start in starts]
 
 
 def _known_by(source: Source) -> object:
@@ -123,7 +123,7 @@ def _of_partitions(frame: Any, protocol: LocalProtocol, *, keep: bool) -> _Count
     return whole
 
 
-def _count_part(protocol: LocalProtocol, keep: bool, part: _Part) -> _Counted:
+def _count_part(protocol: LocalProtocol, keep: bool, part: _FilePart) -> _Counted:
     source = open_source(part.file)
     if _known_by(source) != part.known_by:
         raise ReportError(
