@@ -314,14 +314,12 @@ class Count:
             yield replace(chunk, n=stop, rows=rows, places=places, bad=dict(sorted(bad.items())), tokens=tokens)
 
     def _set_aside(self, source: Source, chunk: Chunk, bad: dict[int, Reason]) -> None:
-        for position, reason in bad.items():
-            line = source.line(chunk.first + position)
+        for row, reason in bad.items():
+            line = source.line(chunk.first + row)
             error = reason.error(f"{line} of {source.name!r}")
             if self._quarantine is None:
                 raise error
-            self._quarantine.add(
-                source.name, line, f"{reason.came}. Allowed: {reason.allowed}.", chunk.content(position)
-            )
+            self._quarantine.add(source.name, line, f"{reason.came}. Allowed: {reason.allowed}.", chunk.content(row))
         self._done.bad += len(bad)
 
     def _again(self, rows: SentRows, tokens: Ragged) -> BoolArray:

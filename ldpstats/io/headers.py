@@ -74,9 +74,7 @@ class Header:
         if self.protocol == own.protocol and self.rows == own.rows:
             return
         differing = [
-            entry
-            for entry in ("domain", "rows", "mechanisms", "epsilon")
-            if getattr(self, entry) != getattr(own, entry)
+            key for key in ("domain", "rows", "mechanisms", "epsilon") if getattr(self, key) != getattr(own, key)
         ]
         known = f"they differ in {' and '.join(differing)}" if differing else "domain, groups and mechanisms are alike"
         raise ReportError(

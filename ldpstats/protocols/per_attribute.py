@@ -125,14 +125,11 @@ class PerAttribute(AssignedQuestions):
 
     def units(self) -> list[list[Row]]:
         """Return the attributes: all in one row, all in one unit, or each of them a unit."""
-        asked_for = self.domain.project(
-            [name for name in self.domain.names if any(name in group for group in self.groups)]
-        )
+        wanted = {name for group in self.groups for name in group}
+        asked_for = self.domain.project([name for name in self.domain.names if name in wanted])
         share = self.epsilon if self.sampled else equal_shares(self.epsilon, len(asked_for))
         used = for_each("grr" if self.mechanism == "auto" and self.k > 1 else self.mechanism, len(asked_for))
-        asked = [
-            Asked.about(self.domain, (name,), chosen, share) for name, chosen in zip(asked_for.names, used, strict=True)
-        ]
+        asked = [Asked.about(self.domain, (name,), own, share) for name, own in zip(asked_for.names, used, strict=True)]
         if self.k > 1:
             refuse_uncrossable(asked, asked_for, self.groups)
             return [[CrossedAnswers(asked_for, tuple(asked))]]

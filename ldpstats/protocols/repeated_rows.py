@@ -91,9 +91,7 @@ class RepeatedRows(Result):
 
     def summary(self) -> Summary:
         """Return the stretches that stand twice, and what could be found."""
-        rows = [
-            [f"{number:,}" for number in (copy.first, copy.last, copy.again, copy.rows)] for copy in self.copies[:_SAID]
-        ]
+        rows = [[f"{n:,}" for n in (copy.first, copy.last, copy.again, copy.rows)] for copy in self.copies[:_SAID]]
         more = len(self.copies) - len(rows)
         sentences = [
             *([f"And {more:,} shorter ones: to_frame() has them."] if more > 0 else []),

@@ -91,8 +91,7 @@ class SampledGroups(AssignedQuestions):
         """Return the groups, each of them a unit."""
         used = for_each(self.mechanism, len(self.groups))
         return [
-            [Asked.about(self.domain, group, chosen, self.epsilon)]
-            for group, chosen in zip(self.groups, used, strict=True)
+            [Asked.about(self.domain, group, own, self.epsilon)] for group, own in zip(self.groups, used, strict=True)
         ]
 
 

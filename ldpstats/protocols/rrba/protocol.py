@@ -218,9 +218,7 @@ class RRBA(SavedProtocol):
         group : str or sequence of str
             An attribute, or several.
         """
-        unit, question = known_for(
-            group, ((question.attributes, (unit, question)) for unit in self._units for question in unit)
-        )
+        unit, question = known_for(group, ((asked.attributes, (unit, asked)) for unit in self._units for asked in unit))
         return self._rules(unit).first(question.answers)
 
     def series(self) -> list[Series]:
