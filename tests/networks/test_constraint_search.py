@@ -12,7 +12,6 @@ from support.colliders import COLLIDER, collected, people_of_a_collider, turned
 import ldpstats as ldp
 from ldpstats import (
     Domain,
-    HadamardCoefficients,
     NotIdentifiedError,
     PerAttribute,
     ProductDomain,
@@ -27,9 +26,9 @@ from ldpstats.networks.structure import EdgeConstraints
 from ldpstats.protocols.contract import LocalProtocol
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(10))
 def test_they_are_all_triples_with_two_edges_or_three(seed: int) -> None:
-    graph = nx.gnp_random_graph(9, 0.1 * (seed % 10), seed=seed)
+    graph = nx.gnp_random_graph(9, 0.1 * seed, seed=seed)
     counted = tuple(three for three in combinations(graph, 3) if graph.subgraph(three).number_of_edges() > 1)
     assert triples_to_ask(graph) == counted
 
@@ -40,12 +39,8 @@ def test_directions_make_no_difference() -> None:
     assert triples_to_ask(directed) == (("a", "c", "b"), ("a", "c", "d"), ("c", "b", "d"))
 
 
-def test_an_empty_graph_needs_none_and_a_complete_one_all() -> None:
-    assert triples_to_ask(nx.empty_graph(5)) == triples_to_ask(nx.Graph([("a", "a"), ("a", "b")])) == ()
-    assert len(triples_to_ask(nx.complete_graph(6))) == 20
-
-
-def test_what_is_no_graph_is_refused() -> None:
+def test_loops_are_no_edges_and_what_is_no_graph_is_refused() -> None:
+    assert triples_to_ask(nx.Graph([("a", "a"), ("a", "b")])) == ()
     with pytest.raises(ldp.LdpstatsError, match=r"a networkx\.Graph"):
         triples_to_ask([("a", "b"), ("b", "c")])
 
@@ -111,7 +106,6 @@ def test_pairs_alone_are_refused_with_the_triples_to_ask() -> None:
     [
         WholeView(DOMAIN, epsilon=12.0, k=3),
         PerAttribute(DOMAIN, epsilon=12.0, k=2),
-        HadamardCoefficients(DOMAIN, epsilon=6.0, k=3),
         SampledGroups(DOMAIN, epsilon=4.0, k=3, mechanism="oue"),
     ],
     ids=lambda protocol: type(protocol).__name__,
@@ -167,9 +161,11 @@ def test_constraints_are_kept() -> None:
 
 def test_the_order_of_attributes_and_tables_changes_nothing() -> None:
     tables = collected(20_000)
-    ours, theirs = (pc(PairEvidence.of(one), FREE, 0.05) for one in (tables, turned(tables)))
-    assert {frozenset(edge) for edge in ours.edges} == {frozenset(edge) for edge in theirs.edges}
-    assert set(ours.directed) == set(theirs.directed)
+    both = [PairEvidence.of(one) for one in (tables, turned(tables))]
+    for search in (hill_climb, pc):
+        ours, theirs = (search(one, FREE, 0.05) for one in both)
+        assert {frozenset(edge) for edge in ours.edges} == {frozenset(edge) for edge in theirs.edges}
+        assert set(ours.directed) == set(theirs.directed)
     figures = [{frozenset(one.pair): one for one in found.separations} for found in (ours, theirs)]
     assert figures[0].keys() == figures[1].keys()
     for pair, one in figures[0].items():
