@@ -230,16 +230,16 @@ def test_proportions_are_proper_and_attributes_may_stand_in_any_order(method: An
 
 @pytest.mark.parametrize("method", ["em", pytest.param("l2", marks=pytest.mark.exhaustive)])
 def test_standard_errors_are_those_of_repeated_collections(method: Any) -> None:
-    """The ratio of mean variances from 100 collections strays by a tenth; by half never, the seeds being fixed.
+    """The ratio of mean variances from 50 collections strays by a seventh; by half never, the seeds being fixed.
 
     Those of maximum entropy are compared with enumeration in tables/test_shared.py.
     """
     estimates, variances = [], []
-    for seed in range(100):
+    for seed in range(50):
         tables = tables_of_chain(4.0, seed=seed)
-        made = reconstruct(tables, tuple("abc"), method, n_resamples=20 if seed < 10 else 2)
+        made = reconstruct(tables, tuple("abc"), method, n_resamples=20 if seed < 6 else 2)
         estimates.append(made.estimate.ravel())
-        if seed < 10:
+        if seed < 6:
             variances.append(np.diagonal(made.covariance))
     assert np.mean(variances) == pytest.approx(np.var(estimates, axis=0, ddof=1).mean(), rel=0.5)
 
@@ -334,7 +334,7 @@ def redrawn(table: Table, rng: np.random.Generator) -> Table:
     )
 
 
-@pytest.mark.parametrize("method", ["l2", "l1", "elastic-net", "shrinkage"])
+@pytest.mark.parametrize("method", ["l2", "shrinkage"])
 def test_covariances_of_refits_are_those_of_reconstructions_of_tables_drawn_anew(method: Any) -> None:
     """Each of 30 drawn sets is put together from the start; mean variances of 30 stray by a quarter at most."""
     tables = tables_of_chain(3.0)

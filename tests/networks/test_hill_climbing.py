@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 from support.colliders import collected
-from support.hash_seeds import printed_under_hash_seeds
 
 from ldpstats import Domain, NotIdentifiedError, ProductDomain, SampledGroups
 from ldpstats.conformance.requirements import FALSE_FAILURE_RATE
@@ -183,18 +182,3 @@ def test_constraints_are_kept() -> None:
 def test_required_parents_that_were_not_asked_together_are_refused() -> None:
     with pytest.raises(NotIdentifiedError, match=r"Ask the group \('a', 'b', 'c'\)"):
         hill_climb(PairEvidence.of(collected(k=2)), EdgeConstraints(required=(("a", "c"), ("b", "c"))), 0.05)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("method", ["hill_climb", "pc"])
-def test_the_hash_seed_changes_nothing(method: str) -> None:
-    module = {"hill_climb": "hill_climbing", "pc": "constraint_search"}[method]
-    code = (
-        "from ldpstats import SampledGroups; from ldpstats.datasets import network; "
-        f"from ldpstats.networks.{module} import {method}; from ldpstats.networks.pair_evidence import PairEvidence; "
-        f"from ldpstats.networks.structure import EdgeConstraints; "
-        "asia = network('asia'); tables = SampledGroups(asia.domain, epsilon=2.0, k=3)"
-        ".simulate(asia.sample(100_000, rng=1), rng=1); "
-        f"print({method}(PairEvidence.of(tables), EdgeConstraints(), 0.05))"
-    )
-    assert len(printed_under_hash_seeds(code, range(4))) == 1

@@ -161,7 +161,9 @@ def test_hash_seed_changes_nothing():
     code = (
         "import ldpstats as ldp; from ldpstats.datasets import network; net = network('survey');"
         "tables = ldp.SampledGroups(net.domain, epsilon=3.0).simulate(net.sample(50_000, rng=1), rng=1);"
-        "print(ldp.learn_network(tables, n_resamples=5).to_dict())"
+        "print(ldp.learn_network(tables, n_resamples=5).to_dict());"
+        "triples = ldp.SampledGroups(net.domain, epsilon=3.0, k=3).simulate(net.sample(50_000, rng=1), rng=1);"
+        "print([ldp.learn_network(triples, method).to_dict() for method in ('hill-climb', 'pc')])"
     )
     assert len(printed_under_hash_seeds(code)) == 1
 

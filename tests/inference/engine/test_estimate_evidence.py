@@ -11,12 +11,11 @@ import pytest
 from scipy import optimize
 from scipy.stats import beta, chi2, ncx2
 from support.every_test import EVERY
+from support.noisy_tables import collected, table_of
 from support.spoken import spoken
 
 import ldpstats as ldp
-from ldpstats.answers.questions import Question
 from ldpstats.estimation import Estimate, Measured
-from ldpstats.estimation.blocks import Block
 from ldpstats.inference import (
     HypothesisResult,
     conditional_independence_test,
@@ -31,7 +30,6 @@ from ldpstats.inference.engine.evidence import BlockEvidence, EstimateEvidence
 from ldpstats.inference.engine.families import ProductOfConditionals
 from ldpstats.inference.engine.null_model import irregular
 from ldpstats.inference.engine.statistics import ScoreStatistic
-from ldpstats.noise import Tally
 from ldpstats.numbers.arrays import FloatArray
 from ldpstats.tables import Figures, Reconstructed, Summed, Table, TableSet
 from ldpstats.tables.pooled import pooled_blocks
@@ -39,14 +37,6 @@ from ldpstats.tables.pooled import pooled_blocks
 Test = Callable[[Table], HypothesisResult]
 SHAPE = (2, 3)
 UNEVEN = np.kron([0.6, 0.4], [0.5, 0.3, 0.2])
-
-
-def block_of(mechanism: str, shape: tuple[int, ...], n: int, frequencies: FloatArray, seed: int) -> Block:
-    cells = int(np.prod(shape))
-    noise = ldp.mechanism(mechanism, k=cells, epsilon=2.0).noise
-    counts = noise.draw(frequencies, n, 1, np.random.default_rng(seed))[0]
-    names = tuple("abcd"[: len(shape)])
-    return Block(Question(names, shape, tuple(range(cells))), Tally(noise, counts, n))
 
 
 def measured_table(shape: tuple[int, ...], measured: Measured, **more: object) -> Table:
@@ -73,7 +63,7 @@ class TestScore:
 
     def test_is_that_of_the_reports_if_the_covariance_is_that_at_their_fit(self) -> None:
         """Of one block the score statistic is least squares of its estimate, with the covariance at the null."""
-        block = block_of("grr", SHAPE, 3000, UNEVEN, 1)
+        (block,) = table_of(SHAPE, [collected(UNEVEN, 3000, 2.0, 1)]).blocks
         model = ProductOfConditionals.independent(SHAPE)
         reports = BlockEvidence.observed([block])
         fit = ScoreStatistic(model, reports, 6)(reports)
