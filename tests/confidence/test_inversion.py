@@ -110,14 +110,6 @@ def test_supports_with_rare_cells() -> None:
     assert min(row["before"] for row in rows) < 0.7
 
 
-def test_blocks_with_rare_cells() -> None:
-    """A slice of the study: eight whole tables of a fixed seed."""
-    rows = {row["quantity"]: row for row in measure((1, Rare((2, 2), "two", 1.5, "rrba", 8.0, 60, runs=8)))}
-    assert len(rows) == 6
-    assert all(rows[name]["now"] == 1 for name in ("odds ratio", "risk ratio", "risk difference", "proportion"))
-    assert rows["risk ratio"]["before"] == 0.5
-
-
 class TestLimits:
     """What is printed."""
 

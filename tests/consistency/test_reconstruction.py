@@ -23,8 +23,6 @@ from ldpstats import (
     SampledGroups,
     Table,
     TableSet,
-    association,
-    independence_test,
 )
 from ldpstats.answers.questions import Question
 from ldpstats.consistency import reconstruction_methods
@@ -242,16 +240,6 @@ def test_standard_errors_are_those_of_repeated_collections(method: Any) -> None:
         if seed < 6:
             variances.append(np.diagonal(made.covariance))
     assert np.mean(variances) == pytest.approx(np.var(estimates, axis=0, ddof=1).mean(), rel=0.5)
-
-
-def test_what_nobody_was_asked_is_not_tested_and_an_effect_rests_on_the_model() -> None:
-    made = reconstruct(tables_of_chain(4.0, groups=PAIRS), tuple("ac"))
-    with pytest.raises(NotIdentifiedError):
-        independence_test(made)
-    low, high = association(made).conf_int()
-    pairs = chain().sum(axis=(1, 3))
-    gaps = pairs - np.outer(pairs.sum(axis=1), pairs.sum(axis=0))
-    assert low < np.sqrt((gaps**2 / np.outer(pairs.sum(axis=1), pairs.sum(axis=0))).sum()) < high
 
 
 def test_the_result_says_how_it_was_made() -> None:

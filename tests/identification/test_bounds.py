@@ -46,15 +46,6 @@ def test_combined_sums_tell_the_same() -> None:
     np.testing.assert_allclose(again.to_frame(), found.to_frame(), atol=1e-5)
 
 
-def test_more_confidence_and_fewer_reports_widen_the_limits() -> None:
-    joint = some_joint(ABC, 10, 3.0)
-    levels = ((10_000, 0.05), (10_000, 0.01), (1_000, 0.01), (20, 0.01))
-    all_bounds = [bounds_of(ABC, measured(ABC, CHAIN, joint, n), ["a", "c"], alpha) for n, alpha in levels]
-    widths = [(found.upper - found.lower).sum() for found in all_bounds]
-    assert widths == sorted(widths)
-    assert len(set(np.round(widths, 3))) == 4
-
-
 def contradictory(strength: float) -> Measured:
     """Return pairs of which any two can be had together, but not all three: a = b, b = c, and a ≠ c."""
     same = np.array([1, 0, 0, 1]) * strength / 2 + (1 - strength) / 4

@@ -95,7 +95,7 @@ def some_classifier() -> Classifier:
 
 
 def some_accuracy(**options: object) -> ldp.ExpectedAccuracy:
-    return some_classifier().expected_accuracy(n_resamples=10, **options)
+    return some_classifier().expected_accuracy(n_resamples=5, **options)
 
 
 def test_it_says_what_it_assumes_and_what_not() -> None:
@@ -113,5 +113,5 @@ def test_a_seed_makes_it_again_and_by_default_it_is_always_the_same() -> None:
     seeded = some_accuracy(rng=5).to_frame()
     assert some_accuracy(rng=5).to_frame().equals(seeded)
     assert not some_accuracy(rng=6).to_frame().equals(seeded)
-    wide, narrow = some_accuracy(rng=5, alpha=0.01).conf_int(), some_accuracy(rng=5, alpha=0.5).conf_int()
+    wide, narrow = some_accuracy(alpha=0.01).conf_int(), some_accuracy(alpha=0.5).conf_int()
     assert wide[0] < narrow[0] < narrow[1] < wide[1]

@@ -166,19 +166,6 @@ def test_pairs_alone_give_trees_without_directions() -> None:
     assert found.directed == ()
 
 
-def test_constraints_are_kept() -> None:
-    tables = collected()
-    required = hill_climb(PairEvidence.of(tables), EdgeConstraints(required=(("d", "a"),)), 0.05)
-    assert ("a", "d") in required.edges
-    assert ("a", "d") not in required.directed
-    forbidden = hill_climb(PairEvidence.of(tables), EdgeConstraints(forbidden=(("c", "d"), ("d", "c"))), 0.05)
-    assert ("c", "d") not in forbidden.edges
-    ordered = hill_climb(PairEvidence.of(tables), EdgeConstraints(order=("d", "c", "b", "a")), 0.05)
-    assert {("c", "d"), ("b", "c"), ("a", "c")} <= set(ordered.edges)
-    place = {name: number for number, name in enumerate("dcba")}
-    assert all(place[start] < place[end] for start, end in ordered.directed)
-
-
 def test_required_parents_that_were_not_asked_together_are_refused() -> None:
     with pytest.raises(NotIdentifiedError, match=r"Ask the group \('a', 'b', 'c'\)"):
         hill_climb(PairEvidence.of(collected(k=2)), EdgeConstraints(required=(("a", "c"), ("b", "c"))), 0.05)

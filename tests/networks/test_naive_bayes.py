@@ -172,18 +172,6 @@ def test_a_tree_is_found_and_directed_away_from_the_first_of_its_names() -> None
         assert np.abs(network.tables[name] - truth().tables[name].transpose(order)).max() < 0.05
 
 
-def test_it_predicts_better_than_naive_bayes_where_features_depend_on_each_other() -> None:
-    records = truth().sample(20_000, rng=3)
-    both = [make(clear(), "label").accuracy(records) for make in (tree_augmented, naive_bayes)]
-    codes = DOMAIN.encode(records)
-    joint = truth().joint(DOMAIN.names)
-    best = np.moveaxis(joint, DOMAIN.names.index("label"), -1).argmax(axis=-1)
-    others = np.delete(codes, DOMAIN.names.index("label"), axis=1)
-    optimal = np.mean(best[tuple(others.T)] == codes[:, DOMAIN.names.index("label")])
-    assert both[0] > optimal - 0.005
-    assert both[0] > both[1] + 0.01
-
-
 def test_independent_features_are_rarely_joined() -> None:
     """Under no dependence at all the false discovery rate is the rate of runs with any edge: 5 %."""
     domain = ldp.Domain({"label": [0, 1], **{name: range(2) for name in "abc"}})

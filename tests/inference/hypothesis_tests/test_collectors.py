@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.stats import hypergeom
+from statsmodels.stats.multitest import multipletests
 from support.forged_files import forged
 
 import ldpstats as ldp
@@ -110,6 +111,13 @@ def test_a_file_with_checks_of_another_kind_is_refused() -> None:
     for checks in ((1, 2), "x", (merged.privacy,)):
         with pytest.raises(ldp.LdpstatsError):
             ldp.TableSet.from_json(forged(merged.to_json(), "checks", encoded(checks)))
+
+
+def test_p_values_are_adjusted_for_all_tables_and_collectors() -> None:
+    found = ldp.compare_collectors(one_forger()[:4])
+    assert len(found.tests) == 3 * 4
+    expected = multipletests([one.pvalue for one in found.tests], method="holm")[1]
+    assert [one.adjusted for one in found.tests] == pytest.approx(expected)
 
 
 def test_where_channels_differ_the_tables_are_compared_by_a_model() -> None:

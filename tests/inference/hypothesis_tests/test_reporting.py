@@ -185,34 +185,6 @@ class TestClassicAnswers:
         assert tuple(result) == pytest.approx((classical, stats.chi2.sf(classical, len(counts) - 1)), rel=2e-5)
         assert result.df == len(counts) - 1
 
-    @every_square
-    def test_marginal_homogeneity_lies_between_stuarts_and_bhapkars(self, data: str) -> None:
-        """They measure the same gap of margins, with covariances that do, and do not, hold the margins for equal.
-
-        The score takes the covariance at the most likely table with equal margins: it is neither.
-        """
-        classical = SquareTable(SQUARE[data], shift_zeros=False)
-        stuart, bhapkar = (classical.homogeneity(method).statistic for method in ("stuart_maxwell", "bhapkar"))
-        found = marginal_homogeneity_test(seen(SQUARE[data]), pvalue="asymptotic").statistic
-        assert stuart * (1 - 1e-9) <= found <= bhapkar
-        if len(SQUARE[data]) == 2:
-            (_, more), (fewer, _) = SQUARE[data]
-            assert found == pytest.approx((more - fewer) ** 2 / (more + fewer), rel=1e-9), "McNemar's"
-            assert found == pytest.approx(stuart, rel=1e-9)
-
-    @pytest.mark.parametrize("counts", [VISION, SURVEY])
-    def test_oue_without_false_ones_is_pearsons_of_those_who_spoke(self, counts: Counts) -> None:
-        """At ε = 60 half of all respondents support their own value and the others none.
-
-        With as many speakers N as were to be expected, n / 2, least squares is their χ²; else it is 2N/n times that.
-        """
-        tally = ldp.OUE(counts.size, 60.0).simulate(counts.ravel(), rng=4)
-        spoke = tally.counts.reshape(counts.shape)
-        assert np.all(spoke <= counts), "no false ones"
-        classical = stats.chi2_contingency(spoke, correction=False).statistic
-        found = ldp.independence_test(table_of(counts.shape, [tally]), pvalue="asymptotic").statistic
-        assert found == pytest.approx(classical * 2 * spoke.sum() / counts.sum(), rel=1e-8)
-
 
 def homogeneous_maximum(counts: Counts) -> FloatArray:
     """Return the most likely frequencies with equal margins (Madansky 1963), from the dual: one multiplier per margin.
@@ -335,8 +307,7 @@ def test_through_noise_it_is_what_brute_force_finds(name: str, blocks: int) -> N
 
 
 @every_hypothesis
-@pytest.mark.parametrize("mechanism", ["grr", "ss", "oue"])
-@pytest.mark.parametrize("method", ["auto", "wald"])
+@pytest.mark.parametrize(("mechanism", "method"), [("grr", "auto"), ("ss", "auto"), ("oue", "wald")])
 def test_neither_labels_nor_the_order_of_attributes_matter(name: str, mechanism: str, method: str) -> None:
     shape, test = EVERY[name].shape, EVERY[name].test
     frequencies = np.random.default_rng(5).dirichlet(np.full(math.prod(shape), 50.0))
@@ -350,17 +321,6 @@ def test_neither_labels_nor_the_order_of_attributes_matter(name: str, mechanism:
         assert list(found.power.values()) == pytest.approx(list(plain.power.values()), rel=1e-5)
         if plain.effect is not None:
             assert found.effect.cramers_v == pytest.approx(plain.effect.cramers_v, rel=1e-9)
-
-
-@every_hypothesis
-@pytest.mark.parametrize("mechanism", ["grr", "ss"])
-def test_reports_in_two_blocks_are_worth_what_they_are_in_one(name: str, mechanism: str) -> None:
-    shape, test = EVERY[name].shape, EVERY[name].test
-    frequencies = np.random.default_rng(5).dirichlet(np.full(math.prod(shape), 50.0))
-    parts = [collected(frequencies, n, 1.5, n, mechanism) for n in (4000, 6000)]
-    whole, split = test(table_of(shape, [parts[0] + parts[1]])), test(table_of(shape, parts))
-    assert split.statistic == pytest.approx(whole.statistic, rel=1e-6)
-    assert (split.n, split.df) == (whole.n, whole.df)
 
 
 @every_hypothesis
@@ -395,9 +355,9 @@ class TestDegenerateTables:
         assert result.pvalue_source.startswith("Monte Carlo")
         assert tuple(result) == (pytest.approx(0, abs=1e-9), 1)
 
-    @pytest.mark.parametrize("mechanism", ["grr", "ss", "oue"])
+    @pytest.mark.parametrize("mechanism", ["grr", "oue"])
     @pytest.mark.parametrize("n", [1, 2, 30])
-    @pytest.mark.parametrize("epsilon", [0.1, 2.0, 40.0])
+    @pytest.mark.parametrize("epsilon", [0.1, 40.0])
     def test_few_respondents_have_an_answer_or_a_clear_error(self, mechanism: str, n: int, epsilon: float) -> None:
         frequencies = np.append(np.full(8, 0.01), 0.92)
         table = table_of((3, 3), [collected(frequencies, n, epsilon, seed=n, mechanism=mechanism)])
@@ -411,9 +371,6 @@ class TestDegenerateTables:
             assert 0 <= result.pvalue <= 1
             assert math.isfinite(result.statistic)
             assert all(0.04 <= value <= 1 for value in result.power.values())
-            if result.effect is not None:
-                assert np.isnan(result.effect.cramers_v) == bool(result.effect.why_not)
-                assert result.effect.why_not or 0 <= result.effect.cramers_v <= 1
         assert all("nobody reported" in reason for reason in told)
 
     @pytest.mark.parametrize("counts", [[[10, 20, 10], [0, 0, 0], [5, 9, 12]], [[10, 0, 5], [20, 0, 9], [10, 0, 12]]])
