@@ -200,11 +200,6 @@ class TestWhatIsAsked:
         with pytest.raises(NotIdentifiedError, match="smallest norm"):
             table.conditional("c", given="a")
 
-    def test_an_assumption_is_named_wherever_the_numbers_are(self) -> None:
-        found = ORIGINS["reconstructed"]().conditional("c", given="a")
-        assert "if this holds" in found.covers
-        assert found.to_dict()["provenance"]["assumption"]
-
 
 def test_a_row_of_rare_reports_has_an_interval_by_the_score() -> None:
     found = table_of(block_of(ldp.GRR(4, 8.0).noise, [9, 1, 0, 10])).conditional("column", given="row")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable
 
@@ -338,7 +337,7 @@ class TestResult:
             "epsilon",
         ):
             assert part in text
-        plain = json.loads(json.dumps(found.to_dict()))
+        plain = found.to_dict()
         assert plain["estimate"] == found.estimate
         assert tuple(plain["intervals"][0]) == found.conf_int()
         assert plain["level"] == pytest.approx(0.9)

@@ -7,11 +7,10 @@ import math
 import numpy as np
 import pytest
 from scipy.stats import chi2, chi2_contingency, ncx2
-from support.two_way_tables import MARGINS, open_answers, share_rejected, some_table
+from support.two_way_tables import MARGINS, open_answers, some_table
 
 import ldpstats as ldp
 from ldpstats.answers.questions import Question
-from ldpstats.datasets import network
 from ldpstats.estimation.blocks import Block
 from ldpstats.inference.engine.detectability import (
     NoncentralityProfile,
@@ -129,26 +128,3 @@ def test_a_curve_is_titled_by_what_is_tested() -> None:
 def test_a_pair_alone_has_nothing_that_is_given(shape: tuple[int, ...]) -> None:
     with pytest.raises(ldp.LdpstatsError, match="at least one that is given"):
         power("grr", shape, epsilon=1.0, n=100, conditional=True)
-
-
-@pytest.mark.parametrize(
-    ("mechanism", "name", "triple", "epsilon"),
-    [
-        ("grr", "survey", ("age", "sex", "education"), 4.0),
-        ("oue", "child", ("Disease", "Sick", "Grunting"), 2.0),
-    ],
-)
-def test_so_many_respondents_find_a_dependence_given_a_third_as_often_as_planned(
-    mechanism: str, name: str, triple: tuple[str, str, str], epsilon: float
-) -> None:
-    """The standard error of a share is .009; the approximation itself may be off by .02.
-
-    The third is no independent one here; pairs alone are tried in test_sizing.py.
-    """
-    known = network(name)
-    joint = known.joint(triple).reshape(known.domain.project(triple).shape)
-    joint /= joint.sum()
-    n = sample_size(mechanism, joint.shape, epsilon=epsilon, effect=joint, power=0.8, conditional=True)
-    noise = ldp.mechanism(mechanism, k=joint.size, epsilon=epsilon).finest.noise
-    found = share_rejected(noise, model_of(joint.shape, (0, 1)), joint.ravel(), n, 2000, np.random.default_rng(1))
-    assert found == pytest.approx(0.8, abs=5 * 0.009 + 0.02)
