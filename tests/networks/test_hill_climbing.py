@@ -58,21 +58,6 @@ def test_a_family_that_was_never_asked_together_is_worth_nothing_at_all() -> Non
     assert np.isfinite(scores.family("a", ("b",)))
 
 
-def test_independent_attributes_are_seldom_worth_joining() -> None:
-    """Of 40 sets, those in which any of ten pairs is worth joining: at a level of .05 in each."""
-    domain = Domain({"a": [*"xy"], "b": [*"uvw"], "c": [*"rs"], "d": [*"pqt"], "e": [*"kl"]})
-    margins = [[0.5, 0.5], [0.2, 0.3, 0.5], [0.1, 0.9], [0.3, 0.3, 0.4], [0.05, 0.95]]
-    people = np.ones(1)
-    for margin in margins:
-        people = np.kron(people, margin)
-    protocol, wrong = SampledGroups(domain, epsilon=1.0), 0
-    for seed in range(40):
-        tables = protocol.simulate((people * 50_000).round().astype(int), rng=seed)
-        scores = FamilyScores(PairEvidence.of(tables), 0.05)
-        wrong += any(scores.worth(pair) > 0 for pair in combinations("abcde", 2))
-    assert wrong <= 11  # more with probability 4e-7
-
-
 def test_total_correlation_is_the_difference_of_entropies() -> None:
     cells = np.random.default_rng(1).dirichlet(np.ones(12)).reshape(2, 3, 2)
     entropies = [
