@@ -16,7 +16,7 @@ from statsmodels.formula.api import glm
 from statsmodels.stats.contingency_tables import SquareTable
 from support.classical_tables import SURVEY, VISION
 from support.every_test import EVERY
-from support.noisy_tables import PRIVACY, collected, domain_of, seen, table_of
+from support.noisy_tables import PRIVACY, collected, seen, table_of
 
 import ldpstats as ldp
 from ldpstats.answers.questions import Question
@@ -389,14 +389,6 @@ class TestDegenerateTables:
         for test in self.SQUARE_TESTS:
             with pytest.raises(ldp.NotIdentifiedError, match="no reports behind the table of a and b"):
                 test(empty)
-
-    def test_a_table_without_reports_of_its_own_is_tested_like_any_other(self) -> None:
-        counts = np.full((2, 3, 3), 500)
-        protocol = ldp.SampledGroups(domain_of((2, 3, 3)), k=3, epsilon=2.0, mechanism="hr")
-        derived = protocol.simulate(counts, rng=1)["a", "b", "c"].marginal(["b", "c"])
-        assert not derived.blocks
-        tests = (*self.SQUARE_TESTS, lambda t: joint_independence_test(t, "b", "c"))
-        assert all(0.001 < test(derived).pvalue <= 1 for test in tests)
 
 
 class TestRefusals:

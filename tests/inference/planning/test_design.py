@@ -24,7 +24,7 @@ from ldpstats.inference.engine.detectability import (
 from ldpstats.inference.engine.evidence import BlockEvidence
 from ldpstats.inference.engine.families import ProductOfConditionals
 from ldpstats.inference.planning.design import PlannedTest
-from ldpstats.inference.planning.sizing import power, power_curve, sample_size
+from ldpstats.inference.planning.sizing import power, sample_size
 from ldpstats.mechanisms import REGISTRY
 from ldpstats.noise import Tally
 
@@ -113,15 +113,6 @@ def test_several_attributes_may_be_given() -> None:
     """Two given attributes of two categories are one of four."""
     options = {"epsilon": 2.0, "conditional": True, "effect": 0.2}
     assert sample_size("grr", (2, 3, 2, 2), **options) == sample_size("grr", (2, 3, 4), **options)
-
-
-def test_a_curve_is_titled_by_what_is_tested() -> None:
-    curve = power_curve("grr", (2, 2, 3), epsilon=1.0, n=[1000, 10_000], mutual_information=0.02, conditional=True)
-    wanted = "a dependence of conditional mutual information 0.02 nats between two attributes given the others"
-    assert curve.title == f"{wanted} in a 2x2x3 table, level 0.05"
-    assert curve.table["power"].tolist() == [
-        power("grr", (2, 2, 3), epsilon=1.0, n=n, mutual_information=0.02, conditional=True) for n in (1000, 10_000)
-    ]
 
 
 @pytest.mark.parametrize("shape", [(4,), (2, 2)])
