@@ -6,20 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.blocks_of_reports import Sized
 
 from ldpstats import HadamardCoefficients, PerAttribute, SampledGroups, WholeView
 from ldpstats.datasets import network
 from ldpstats.estimation.unbiased_estimates import LinearPooling
 
 SURVEY = network("survey").domain
-
-
-class Sized:
-    """A block with a number of reports of its own choice."""
-
-    def __init__(self, block: Any, n: float) -> None:
-        self.n, self.design, self.report_covariance = n, block.design, block.report_covariance
-        self.question, self.noise, self.summed = block.question, block.noise, (self, None)
 
 
 def summed_variance(protocol: Any, name: str = "survey") -> float:
