@@ -30,12 +30,9 @@ def tables() -> ldp.TableSet:
 SAVED: dict[str, Callable[[], Any]] = {
     "a domain": lambda: DOMAIN,
     "a protocol": lambda: ldp.RRBA(DOMAIN, epsilon=1.0),
-    "a curator's protocol": lambda: ldp.CentralGaussian(DOMAIN, epsilon=1.0, delta=1e-6),
     "a mechanism": lambda: ldp.OLH(5, epsilon=1.0),
     "tables": tables,
-    "consistent tables": lambda: ldp.make_consistent(tables()),
     "a reconstruction": lambda: ldp.reconstruct(tables(), ["a", "c"]),
-    "a test": lambda: ldp.independence_test(tables()["a", "b"]),
     "a memo": lambda: ldp.Memo(ldp.LGRR(3, epsilon=2.0)),
     "a client": lambda: ldp.rrba.Client(DOMAIN, {"a": "x", "b": "q", "c": 1}, 2.0),
     "an aggregator": lambda: ldp.RRBA(DOMAIN, epsilon=1.0).aggregator(),

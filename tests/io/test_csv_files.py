@@ -5,8 +5,6 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
 import pytest
 from support.report_files import PROTOCOLS, people, with_digest
 
@@ -61,17 +59,6 @@ def test_an_edited_file_is_no_file_with_bad_rows(tmp_path: Path) -> None:
         path.write_text("".join(f"{one}\n" for one in [*path.read_text("utf-8").splitlines()[:-1], line]), "utf-8")
         with pytest.raises(DamagedFileError, match=r"it ends with|its last line tells"):
             ldp.describe_reports(path)
-
-
-@pytest.mark.parametrize("kind", PROTOCOLS)
-def test_others_read_it_as_pandas_does(tmp_path: Path, kind: str) -> None:
-    protocol = PROTOCOLS[kind]
-    ldp.write_reports(tmp_path / "r.csv", protocol, people(50), rng=1)
-    read, sent = pd.read_csv(tmp_path / "r.csv", comment="#"), protocol.sent(people(50), rng=1)
-    assert read["row"].tolist() == [one.row for one in sent.reports for _ in one.people]
-    if protocol.adaptive:
-        assert read["report"].tolist() == np.concatenate([one.data for one in sent.reports]).tolist()
-        assert read["block"].tolist() == np.concatenate([one.blocks for one in sent.reports]).tolist()
 
 
 def test_a_line_that_does_not_end_takes_no_more_memory_than_others(
