@@ -56,6 +56,17 @@ def test_the_legend_says_what_is_to_be_seen_and_nothing_else():
         assert NetworkGraph("Network", (), nodes, ()).draw().get_legend() is None
 
 
+def test_the_frame_and_the_words_hold_what_is_drawn():
+    picture = drawn()
+    frame = picture.to_frame()
+    assert frame["strength"].tolist()[:3] == [0.4, 0.1, -0.01]
+    assert frame["undecided"].tolist() == [False, True, False, False]
+    words = picture.described()
+    assert "a → b (information 0.4, confidence 1.00)" in words
+    assert "a — c (information 0.1, undecided, confidence 0.50)" in words
+    assert "Without an edge: $x_1$." in words
+
+
 @pytest.mark.parametrize("wide", [2.0, 12.0])
 def test_labels_stay_within_their_boxes(wide: float):
     """Also where someone else's axes are small."""

@@ -110,6 +110,15 @@ def test_zero_is_marked_where_a_mark_is_below_it():
         assert any(line.get_linestyle() == ":" and {*line.get_xdata()} == {0} for line in lines) == marked
 
 
+def test_words_and_frame_hold_the_marks():
+    assert CONSISTENCY.to_frame()["reported"].tolist() == [0.1, -0.2, 0.3, 0.5]
+    np.testing.assert_array_equal(CONSISTENCY.to_frame()["estimate"], [0.05, 0.05, 0.05, 0.45])
+    assert CONSISTENCY.described() == (
+        "Consistency: proportion. 2 of them, beside reported ones. 1 reported ones are below zero. "
+        "Furthest apart: a: $x$ 0.05 (reported -0.2); b: _ 0.45 (reported 0.5)."
+    )
+
+
 def ranking(values: tuple[float, ...], labels: tuple[str, ...], **more: object) -> Intervals:
     nothing = (nan,) * len(values)
     return Intervals("Needed", (), labels, values, nothing, nothing, "respondents", ranked=True, **more)
@@ -171,6 +180,13 @@ def test_many_are_points_with_those_that_their_interval_misses_apart(many: int):
     assert len(missed) == len(range(2, many, 5))
     assert sorted(np.concatenate([held, missed])[:, 0].tolist()) == list(picture.raw)
     assert f"interval misses it ({len(missed)})" in axes.get_legend().get_texts()[1].get_text()
+
+
+def test_words_and_frame_hold_what_is_raw_and_private():
+    picture = drawn(7)
+    assert picture.to_frame().columns.tolist() == ["label", "private", "lower", "upper", "raw"]
+    begins = "Pairs: V. 7 of them, beside raw ones. 6 of 7 intervals hold the raw one. Furthest apart: _pair $"
+    assert picture.described().startswith(begins)
 
 
 def test_figures_that_are_not_known_are_left_out_without_a_warning():

@@ -158,6 +158,13 @@ def test_labels_stay_where_they_can_and_keep_apart() -> None:
     assert spread(np.array([0.2, 0.8]), np.full(2, 0.3)) == pytest.approx([0.2, 0.8])
 
 
+def test_the_description_names_what_stands_out() -> None:
+    assert mosaic().described() == (
+        "b within a: a mosaic of 9 tiles. More than independence expects: p of x (+5.0), r of y (+3.0). "
+        "Fewer than independence expects: p of y (-5.0), r of x (-2.5). 4 of them may be as independence expects."
+    )
+
+
 def test_without_residuals_nothing_is_said_of_independence() -> None:
     unknown = mosaic(residuals=((np.nan,) * 3,) * 3).described()
     assert "independence" not in unknown
