@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -26,3 +27,11 @@ def test_every_step_of_a_file_is_measured_in_a_process_of_its_own(
 def test_no_study_is_called_like_a_module_of_the_standard_library() -> None:
     """Python finds the files of this folder first when one of them is run."""
     assert not {path.stem for path in FOLDER.iterdir()} & sys.stdlib_module_names
+
+
+@pytest.mark.exhaustive
+def test_all_of_it_runs(capfd: pytest.CaptureFixture[str]) -> None:
+    assert subprocess.run([sys.executable, str(FOLDER / "collection_costs.py"), "20000"], check=False).returncode == 0
+    said = capfd.readouterr().out
+    assert "the same counts to the last unit" in said
+    assert "Real answers to a report" in said

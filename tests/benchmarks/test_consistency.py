@@ -17,6 +17,14 @@ def test_every_way_is_measured_and_more_respondents_make_all_better() -> None:
     assert "max-entropy" in study.table_of_fours(few.reset_index())
 
 
+def test_triples_from_pairs_are_nearer_than_triples_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(study, "TRIPLES", 4)
+    monkeypatch.setattr(study, "RESPONDENTS", 20_000)
+    errors = study.errors_of_triples(("asia", 2.0))
+    assert errors["pairs, max-entropy"] < errors["asked for directly"]
+    assert errors["views of CALM, max-entropy"] < errors["asked for directly"]
+
+
 def test_independence_has_the_margins_of_the_network() -> None:
     net = study.network("survey")
     product = study.independent(net, ("age", "sex")).reshape(3, 2)

@@ -38,6 +38,26 @@ def test_power_is_there_and_grows() -> None:
     assert study.rejected(replace(setting, epsilon=study.NO_NOISE, n=5_000)) > 0.9
 
 
+@pytest.mark.exhaustive
+def test_a_study_of_few_tables_has_a_row_per_setting() -> None:
+    settings = [replace(one, tables=20) for one in study.levels_grid()][::60]
+    frame = study.levels(settings)
+    assert len(frame) == len(settings)
+    assert frame["type I"].between(0, 1).all()
+    assert study.levels_as_text(frame).startswith("1. Type I error at 0.05")
+    assert 0 <= study.rejected_rrba(0.5, 0.0, 1000, 3) <= 1
+    assert study.other_level(("symmetry", "ss", 2000, 1.0, 0.5), tables=5)["no answer"] == 0
+    assert "fastest at most 1.5" in study.speed(200, (10**3, 10**4), 10**3)
+
+
+@pytest.mark.exhaustive
+def test_power_is_stated_as_it_is_simulated() -> None:
+    """The standard error of a share of 1,000 tables is at most .016; the seeds are fixed."""
+    found = study.formula([replace(one, tables=1000) for one in study.formula_grid()][::40])
+    assert found["gap"].abs().max() < 0.06
+    assert found["simulated"].max() > 0.5
+
+
 def test_rivals_decide_about_the_same_tables() -> None:
     found = study.rivals([study.Setting("grr", (2, 2), 4_000, 2.0, effect=0.1, tables=100)]).set_index("method")
     assert list(found.index) == ["auto", "one fit", "lr", "wald"]

@@ -1,4 +1,4 @@
-"""The study of networks from privatized pairs: its trees of records are those of pgmpy, and the heaviest."""
+"""The study of networks from privatized pairs: a slice of it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,22 @@ import pytest
 pytestmark = pytest.mark.exhaustive  # a slice of a study takes seconds
 
 
+def test_a_network_of_six_is_found() -> None:
+    scores = study.skeletons((("survey", 1_000_000, 4.0), 0))
+    assert float(str(scores["auto"])) >= 0.9
+    assert set(study.SKELETON_METHODS) < set(scores)
+
+
 def test_what_is_found_in_whole_records_is_what_pgmpy_finds() -> None:
     assert study.exact(("survey", 1))["the same tree"]
+
+
+def test_independent_attributes_are_simulated_with_their_margins() -> None:
+    assert sum(len(shares) for shares in study.MARGINS.values()) == sum(study.EMPTY.shape)
+    assert all(np.isclose(sum(shares), 1) for shares in study.MARGINS.values())
+    found = study.shows_an_edge(("SampledGroups, ε = 2", 3))
+    assert found["collection"] == "SampledGroups, ε = 2, n = 20,000"
+    assert {found[method] for method in study.SKELETON_METHODS} <= {True, False}
 
 
 def test_the_tree_of_records_is_the_heaviest() -> None:

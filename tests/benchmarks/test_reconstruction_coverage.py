@@ -1,4 +1,4 @@
-"""The study of tables nobody collected: its populations are what they are called, and it judges what it counts."""
+"""The study of tables nobody collected: that its populations are what they are called, and a slice of it."""
 
 from __future__ import annotations
 
@@ -50,6 +50,19 @@ def test_hypotheses_are_true() -> None:
     assert np.abs(given.marginal(("hair", "eye")) - both.marginal(("hair", "eye"))).max() > 0.05
 
 
+def test_every_kind_of_table_is_measured() -> None:
+    """Half of the intervals of 20 collections fail less than once in 10^7, however dependent a table's cells are."""
+    setting = Setting("even chain", "chain", 100_000, 4.0, runs=20)
+    frame = pd.DataFrame(study.measure(setting))
+    assert set(frame["kind"]) == set(study.targets(setting)) == set(study.MADE)
+    by_kind = frame.groupby("kind")[["cells", "held"]].sum()
+    assert by_kind.loc["triple", "cells"] == 20 * 18
+    assert (by_kind["held"] > by_kind["cells"] / 2).all()
+    report = study.coverage(frame, ["kind"])
+    assert set(report["asked"]) == {"too few cells"}
+    assert study.errors(frame)["ratio"].between(0.5, 2).all()
+
+
 def test_coverage_is_judged_by_its_mean_and_its_least_point() -> None:
     points = pd.DataFrame({"stratum": "small", "cells": [9_000, 1_000], "held": [8_600, 890]})
     assert study.coverage(points, [])["asked"].item() == "missed"
@@ -57,6 +70,13 @@ def test_coverage_is_judged_by_its_mean_and_its_least_point() -> None:
     assert study.coverage(points.assign(held=[8_400, 910]), [])["asked"].item() == "met"
     assert study.coverage(points.assign(held=[8_300, 910]), [])["asked"].item() == "missed"
     assert study.coverage(points.assign(cells=100, held=99), [])["asked"].item() == "too few cells"
+
+
+def test_bounds_hold_what_intervals_under_a_false_assumption_miss() -> None:
+    rows = reconstruction_bounds.measure(Setting("exclusive or, always", "groups", 100_000, 4.0, runs=3))
+    report = reconstruction_bounds.report(rows).loc["cells"].iloc[0]
+    assert report["bounds hold"] == 1 > report["assuming hold"] == 0
+    assert report["bounds width"] > 10 * report["assuming width"]
 
 
 def test_refused_tests_are_as_asked_and_those_off_their_level_are_not() -> None:

@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 import rrba
 import rrba_errors
+import rrba_speed
 
+from ldpstats.datasets import network
 from ldpstats.mechanisms import GRR
+from ldpstats.protocols.rrba import RRBA
 
 pytestmark = pytest.mark.exhaustive  # a slice of a study takes seconds
 
@@ -49,6 +52,15 @@ def test_with_uniform_fakes_the_errors_are_those_of_randomized_response() -> Non
         assert abs(mean - exact) < 5.5 * error  # a false failure rate below 1e-6
 
 
+def test_two_blocks_are_far_worse_than_all_blocks() -> None:
+    found = rrba_errors.measure(rrba_errors.Study("survey", PAIR, 100, (2,), p=0.5))
+    # the ratio is 16 with a relative standard error of about 13 %; 5 is 9 of them away, on the scale of logarithms
+    assert found["two blocks"].mean() > 5 * found["closed form"].mean()
+    # adapted fakes make the closed form better, given the fakes, than uniform ones: exact but for the fakes
+    uniform = np.sum(GRR(6, float(np.log(7))).variance(rrba_errors.true_cells("survey", PAIR), 1))
+    assert found[rrba_errors.GIVEN_FAKES].max() < uniform
+
+
 def test_pairs_are_drawn_once_and_for_all() -> None:
     every, some = rrba_errors.pairs_of("child"), rrba_errors.pairs_of("child", 30)
     assert (len(every), len(set(some)), set(some) <= set(every)) == (190, 30, True)
@@ -67,3 +79,29 @@ def test_whole_views_are_compared_with_pairs_by_the_formula_of_randomized_respon
     of_views, of_pairs = (np.mean([mean_variance(pair, level) for pair in pairs]) for level in (2 / 3, 2.0))
     # five views, each answered by a fifth of the respondents; fifteen pairs, each by a fifteenth
     assert rrba_errors._view_against_group("survey", "grr", 2.0) == pytest.approx(of_views / of_pairs / 3)
+
+
+def test_comparisons_have_a_row_per_network_and_level() -> None:
+    text = rrba_errors.equal_levels({"survey": (2, 3), "child": (1, 2)}, levels=(1.0, 4.0))
+    assert "survey 2 of 15 pairs, 3 times, child 1 of 190 pairs, 2 times" in text
+    assert [line.split()[:2] for line in text.splitlines() if line.startswith((" survey ", "  child "))] == 2 * [
+        [name, level] for name in ("survey", "child") for level in ("1", "4")
+    ]
+    rows = [line.split() for line in rrba_errors.estimators(2, truths=(0.5,)).splitlines()]
+    assert [(row[0], len(row)) for row in rows if row[:1] == ["0.5"]] == [("0.5", 7), ("0.5", 8)]
+
+
+def test_everyone_is_asked_and_counted_once() -> None:
+    survey = network("survey")
+    records = survey.sample(200, rng=1).to_dict("records")
+    aggregator = rrba_speed.collected(RRBA(survey.domain, epsilon=1.0).aggregator(), records)
+    assert aggregator.n == 200
+    assert not aggregator.tables().simulated
+
+
+@pytest.mark.exhaustive
+def test_speed_has_a_line_for_every_task_and_views_at_their_least_number() -> None:
+    text = rrba_speed.speed(2000, [(9, 3)])
+    assert sum("below 5 " in line for line in text.splitlines()) == 3
+    assert sum("below 60 " in line for line in text.splitlines()) == 2
+    assert text.splitlines()[-1].split()[-2:] == ["28", "28"]
