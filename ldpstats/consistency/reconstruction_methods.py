@@ -56,8 +56,8 @@ def redrawn_estimates(
     kept = [tuple(name for name in target.names if name in table.attributes) for table in tables]
     if overlapping(tables):
         measured = pooled_measured(tables, target)
-        moved = rng.multivariate_normal(measured.estimate, measured.covariance, size=size, method="eigh")
-        return np.split(moved, np.cumsum([target.size(names) for names in kept])[:-1], axis=1), measured.bound
+        together = rng.multivariate_normal(measured.estimate, measured.covariance, size=size, method="eigh")
+        return np.split(together, np.cumsum([target.size(names) for names in kept])[:-1], axis=1), measured.bound
     estimates: list[FloatArray] = []
     for table, names in zip(tables, kept, strict=True):
         drawn: FloatArray
