@@ -233,7 +233,11 @@ class AssignedQuestions(SavedProtocol):
 
     @abstractmethod
     def units(self) -> Iterable[Iterable[Row]]:
-        """Return what each respondent may be asked: one of these units, and all of its rows."""
+        """Return what each respondent may be asked: one of these units, and all of its rows.
+
+        The groups of one unit are disjoint. Tables whose groups overlap are not added to each other where both count
+        the same respondents, so that rows of overlapping groups could not come in parts.
+        """
 
     def formed(self) -> list[tuple[Group, list[int]]]:
         """Return the attributes of every table, and the positions, among all rows, of those that it counts."""
