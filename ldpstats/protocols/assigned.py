@@ -233,10 +233,14 @@ class AssignedQuestions(SavedProtocol):
 
     @abstractmethod
     def units(self) -> Iterable[Iterable[Row]]:
-        """Return what each respondent may be asked: one of these units, and all of its rows."""
+        """Return what each respondent may be asked: one of these units, and all of its rows.
+
+        The groups of one unit are disjoint. Tables whose groups overlap are not added to each other where both count
+        the same respondents, so that rows of overlapping groups could not come in parts.
+        """
 
     def formed(self) -> list[tuple[Group, list[int]]]:
-        """Return the group of attributes of every table, and the places of the rows that it counts among all rows."""
+        """Return the attributes of every table, and the positions, among all rows, of those that it counts."""
         return [(row.asked[0].question.attributes, [position]) for position, row in enumerate(self._rows)]
 
     def _settle(self, **values: Any) -> None:
@@ -277,9 +281,9 @@ class AssignedQuestions(SavedProtocol):
     def _privacy(self) -> PrivacyStatement:
         unit_of = [number for number, unit in enumerate(self._units) for _ in unit]
         per_group = {}
-        for group, places in self._formed:
+        for group, positions in self._formed:
             counted_of: dict[int, list[Mechanism]] = defaultdict(list)
-            for position in places:
+            for position in positions:
                 if position not in range(len(self._rows)):
                     raise LdpstatsError(f"{group!r} formed of row {position}", f"rows below {len(self._rows)}")
                 within = [asked for asked in self._rows[position].asked if set(asked.question.attributes) <= set(group)]
@@ -438,7 +442,7 @@ class AssignedQuestions(SavedProtocol):
             for unit, answers in zip(progress(self._units, "counting", unit="group"), sent.answers, strict=True)
             for row, data in zip(unit, answers, strict=True)
         ]
-        return self._table_set(reported, self._whole(sent.identity, sent.places))
+        return self._table_set(reported, self._everyone(sent.identity, sent.places))
 
     @unweighted
     def simulate(self, population: Population, rng: Rng = None, *, counts: str | None = None) -> TableSet:
@@ -473,7 +477,7 @@ class AssignedQuestions(SavedProtocol):
             for row in unit
         ]
         identity = new_identity(numbers, (array for row in reported for array in row.numbers))
-        return self._table_set(reported, self._whole(identity, places))
+        return self._table_set(reported, self._everyone(identity, places))
 
     def _parameters(self) -> dict[str, Any]:
         # mechanisms that were chosen one by one stand in the file beside the parameters
@@ -514,7 +518,7 @@ class AssignedQuestions(SavedProtocol):
         units = progress(self._units, "asking", unit="group")
         answers = [
             [row.send(self.domain, own, source) for row in unit]
-            for own, unit in zip((codes[order[among(asked)]] for asked in places), units, strict=True)
+            for own, unit in zip((codes[order[among(own_places)]] for own_places in places), units, strict=True)
         ]
         return _Sent(new_identity(source, (data for unit in answers for data in unit)), order, places, answers)
 
@@ -532,7 +536,7 @@ class AssignedQuestions(SavedProtocol):
             whole.add(counting)
         return whole
 
-    def _whole(self, identity: str, places: Sequence[range]) -> list[RespondentSet]:
+    def _everyone(self, identity: str, places: Sequence[range]) -> list[RespondentSet]:
         """Return the respondents behind every row of a collection, of which nobody is left out."""
         return [
             RespondentSet.whole(identity, number, len(own))
@@ -542,16 +546,16 @@ class AssignedQuestions(SavedProtocol):
 
     def _table_set(self, reported: Sequence[CountedRow], parts: Sequence[RespondentSet]) -> TableSet:
         promised = self._privacy
-        kept = [
+        crossed = [
             () if counted.rows is None else (replace(counted.rows, parts=who),)
             for counted, who in zip(reported, parts, strict=True)
         ]
         tables = []
-        for group, places in self._formed:
+        for group, positions in self._formed:
             own = self.domain.project(group)
-            blocks = tuple(reported[position].block(own) for position in places)
-            who = RespondentSet.together(parts[position] for position in places)
-            rows = tuple(own_rows for position in places for own_rows in kept[position])
+            blocks = tuple(reported[position].block(own) for position in positions)
+            who = RespondentSet.together(parts[position] for position in positions)
+            rows = tuple(own_rows for position in positions for own_rows in crossed[position])
             tables.append(Table(own, blocks, promised.for_group(label(group)), parts=who, rows=rows))
         return TableSet(self.domain, tables, promised, origins=(self._origin,))
 
@@ -559,8 +563,8 @@ class AssignedQuestions(SavedProtocol):
     def _origin(self) -> Origin:
         mechanisms: dict[str, str] = {}
         sources: dict[str, str] = {}
-        for group, places in self._formed:
-            asked = [answer for position in places for answer in self._rows[position].asked]
+        for group, positions in self._formed:
+            asked = [answer for position in positions for answer in self._rows[position].asked]
             own = [answer.mechanism for answer in asked if {*answer.question.attributes} <= {*group}]
             words = [f"{type(mechanism).__name__} at epsilon = {mechanism.epsilon:g}" for mechanism in own]
             mechanisms[label(group)] = "; ".join(dict.fromkeys(words))

@@ -136,7 +136,7 @@ class PerAttribute(AssignedQuestions):
         return [[answer] for answer in asked] if self.sampled else [[*asked]]
 
     def formed(self) -> list[tuple[Group, list[int]]]:
-        """Return the groups, each with the place of the row that holds the answers about it."""
+        """Return the groups, each with the position of the row that holds the answers about it."""
         row_of = {name: position for position, row in enumerate(self._rows) for name in row.names}
         return [(group, [row_of[group[0]]]) for group in self.groups]
 

@@ -487,10 +487,11 @@ class RRBA(SavedProtocol):
         tables = []
         for unit_series, respondents_of in zip(series, parts, strict=True):
             for position, question in enumerate(unit_series.questions):
-                promised, tallies = whole.for_group(label(question.attributes)), tuple(unit_series.tallies(position))
+                domain = self.domain.project(question.attributes)
+                blocks = tuple(unit_series.table_blocks(position))
+                promised = whole.for_group(label(question.attributes))
                 own = replace(promised, provably_true=provably_true([unit_series], position))
-                attributes = self.domain.project(question.attributes)
-                tables.append(Table(attributes, tallies, own, method=method, parts=respondents_of))
+                tables.append(Table(domain, blocks, own, method=method, parts=respondents_of))
         level = f"p = {self.p:g}" if self.p is not None else f"epsilon = {self.epsilon:g}"
         words = f"truth or fake, block by block, at {level}"
         origin = Origin(

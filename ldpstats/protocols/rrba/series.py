@@ -133,14 +133,14 @@ class Series:
         block, blocks, earlier = self.blocks[position], len(self.blocks), self._earlier[:]
         n, simulated, late = block.n, block.simulated, block.late
         kinds = [block.counts, *([late] if late else [])]
-        known = [(counts, cell, counts[cell]) for kind in kinds for counts, cell in zip(kind, cells, strict=True)]
+        before = [(counts, cell, counts[cell]) for kind in kinds for counts, cell in zip(kind, cells, strict=True)]
 
         def undo() -> None:
             del self.blocks[blocks:]
             self._earlier = earlier
             block.n, block.simulated, block.late = n, simulated, late
-            for counts, cell, number in known:
-                counts[cell] = number
+            for counts, cell, count in before:
+                counts[cell] = count
 
         return undo
 
@@ -217,8 +217,8 @@ class Series:
     def _made_of(self, shown: list[FloatArray]) -> Randomizers:
         return tuple(self.rules.randomizer(adapted(truths)) for truths in shown)
 
-    def tallies(self, position: int) -> list[Block]:
-        """Return the tallies of one group, a block for each with reports (one without if none has any)."""
+    def table_blocks(self, position: int) -> list[Block]:
+        """Return what a table of one group is made of: all blocks with reports (an empty one if none has any)."""
         answered = [block for block in self.blocks if block.n] or self.blocks[:1]
         question = self.questions[position]
         return [
