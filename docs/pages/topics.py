@@ -44,6 +44,7 @@ TOPICS = (
             "ProductDomain",
             "PerAttribute",
             "HadamardCoefficients",
+            "PersonalLevels",
             "RRBA",
             "CentralLaplace",
             "CentralGaussian",

@@ -132,7 +132,7 @@ class LRAPPOR(TwoRounds):
         return self.permanent.slack_reason
 
     @property
-    def noise(self) -> RevealedBits:
+    def noise(self) -> RevealedBits:  # type: ignore[override]  # bits of filters, where others have bits of values
         """Noise model of one report per respondent: independent bits of one cohort."""
         return _noise(self)
 
