@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
@@ -81,16 +82,7 @@ class LRAPPOR(TwoRounds):
 
     @classmethod
     def deployed(
-        cls,
-        k: int,
-        f: float,
-        p: float,
-        q: float,
-        *,
-        bits: int | None = None,
-        hashes: int = 2,
-        cohorts: int | None = None,
-        seed: int = 0,
+        cls, k: int, f: float, p: float, q: float, *, bits: int, cohorts: int, hashes: int = 2, seed: int = 0
     ) -> LRAPPOR:
         """Return RAPPOR with the parameters of Erlingsson et al.
 
@@ -102,8 +94,8 @@ class LRAPPOR(TwoRounds):
             How often the permanent round replaces a bit by a fair coin.
         p, q : float
             How often a report shows an unset, and a set permanent bit as set.
-        bits, hashes, cohorts, seed : int, optional
-            As in `RAPPOR`: their k, h and m.
+        bits, cohorts, hashes, seed : int
+            As in `RAPPOR`: their k, m and h.
 
         Examples
         --------
@@ -153,29 +145,22 @@ class LRAPPOR(TwoRounds):
 
     def changing_ratio(self, rounds: int, changes: int, others: int) -> Fraction:
         """Return the worst-case ratio of all reports, by enumeration of the sequences of values in every cohort."""
-        codes, twice = self.permanent.codes, self.rounds
+        codes, twice, visited = self.permanent.codes, self.rounds, min(self.k, 2 + changes + others)
         assert isinstance(twice, BitTwice)  # what follows a filter
         filters = codes.filters().astype(bool).reshape(codes.cohorts, codes.width, self.k)
-        visited = min(self.k, 2 + changes + others)
         if math.perm(self.k, visited) * codes.cohorts > _MOST_SEQUENCES:
             raise LdpstatsError(
                 f"{math.perm(self.k, visited):,} sequences of {visited} values in {codes.cohorts} cohorts",
                 f"at most {_MOST_SEQUENCES:,} in all, which are looked at one by one",
-                "Ask about fewer changes, values or cohorts; the level only rises with each of them.",
+                "Ask about fewer changes, values or cohorts.",
             )
-        profiles = {
-            frozenset(Counter(map(tuple, bits[:, order].tolist())).items())
-            for bits in filters
-            for order in permutations(range(self.k), visited)
-        }
+        orders = list(permutations(range(self.k), visited))
+        kinds = {frozenset(Counter(map(tuple, own[:, order].tolist())).items()) for own in filters for order in orders}
 
-        def parts(profile: frozenset[tuple[tuple[bool, ...], int]], values: int) -> list[IndependentPart]:
-            bits: Counter[tuple[bool, ...]] = Counter()
-            for row, copies in profile:
-                bits[row[:values]] += copies
-            return twice.parts_of(bits)
+        def parts(bits: Iterable[tuple[tuple[bool, ...], int]], values: int) -> list[IndependentPart]:
+            return twice.parts_of((row[:values], copies) for row, copies in bits)
 
-        return max(changing_ratio(partial(parts, own), visited, rounds, changes, others) for own in profiles)
+        return max(changing_ratio(partial(parts, own), visited, rounds, changes, others) for own in kinds)
 
 
 @lru_cache(maxsize=4)

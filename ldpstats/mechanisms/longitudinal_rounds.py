@@ -18,7 +18,7 @@ l-rappor  RAPPOR, with one cohort        shows a share `show` of the set bits, a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
@@ -42,7 +42,6 @@ from ldpstats.privacy import strict_epsilon
 
 _SOURCE = "Arcolezi et al. 2022, in Arcolezi et al. 2023"
 _ONE_EACH = frozenset([(1, 1)])
-_NO_PROBABILITIES = ("symbols", "differing")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,14 +125,14 @@ class BitTwice:
 
     def parts(self, k: int, values: int) -> list[IndependentPart]:
         """Return the bits of the first values, and one for those of all the others, which are drawn anew as well."""
-        own = {tuple(value == bit for value in range(values)): 1 for bit in range(values)}
-        return self.parts_of({**own, (False,) * values: k - values} if k > values else own)
+        own = [(tuple(value == bit for value in range(values)), 1) for bit in range(values)]
+        return self.parts_of([*own, ((False,) * values, k - values)] if k > values else own)
 
-    def parts_of(self, bits: Mapping[tuple[bool, ...], int]) -> list[IndependentPart]:
+    def parts_of(self, bits: Iterable[tuple[tuple[bool, ...], int]]) -> list[IndependentPart]:
         """Return parts for bits: how many there are of those that are set for the same values."""
         shown = tuple((GRID - often, often) for often in (self.pretend, self.show))
         drawn = tuple((GRID - often, often) for often in (self.other, self.true))
-        return [IndependentPart(tuple(drawn[bit] for bit in row), shown, copies) for row, copies in bits.items()]
+        return [IndependentPart(tuple(drawn[bit] for bit in row), shown, copies) for row, copies in bits]
 
     def report(self, permanent: NDArray[Any], k: int, draws: Draws) -> NDArray[np.uint8]:
         """Flip bits; or, where set and unset ones differ, draw each for both cases and let the permanent bit choose."""
@@ -242,7 +241,7 @@ class TwoRounds(Longitudinal):
     @property
     def probabilities(self) -> dict[str, int | list[int]]:
         """Probabilities of the two rounds, in GRID-ths: of the truth; or of setting a bit, and of showing it as set."""
-        return {name: often for name, often in asdict(self.rounds).items() if name not in _NO_PROBABILITIES}
+        return {name: often for name, often in asdict(self.rounds).items() if name not in ("symbols", "differing")}
 
     def likelihood_ratio(self) -> Fraction:
         """Return the worst-case ratio of one report."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from itertools import pairwise
@@ -11,26 +10,21 @@ from operator import add
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import pandas as pd
 
 from ldpstats.answers.domain import Domain
-from ldpstats.answers.frames import Frame, checked_frame
-from ldpstats.errors import LdpstatsError, one_line, shortened
+from ldpstats.answers.frames import Frame, checked_frame, known_frame
+from ldpstats.errors import LdpstatsError, shortened
 from ldpstats.numbers.arrays import IntArray
 from ldpstats.numbers.randomness import Draws, Rng, generator, permutation
 from ldpstats.presentation import Summary
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.protocols.assigned import Asked, AssignedQuestions, CountedRow
-from ldpstats.protocols.counting import Sending
 from ldpstats.protocols.groups import Group, label, scheduled
 from ldpstats.protocols.population import REFUSE, Population, repetitions
 from ldpstats.protocols.sampled_groups import SampledGroups
 from ldpstats.protocols.summary import summary_of
-from ldpstats.saving.codec import decoded, encoded
-from ldpstats.tables import TableSet, checked_table_set
+from ldpstats.tables import Table, TableSet, checked_table_set
 from ldpstats.tables.respondents import RespondentSet
-
-_POOLED = "gls"
 
 
 @dataclass(frozen=True, init=False)
@@ -55,10 +49,13 @@ class PersonalLevels(AssignedQuestions):
     ----------
     domain : Domain
     levels : mapping of str to float
-        At least two names of levels, and epsilon of a respondent who chose it.
+        At least two names of levels, and epsilon of a respondent who chose it; or the protocol that she answers.
     protocol : callable
         What is asked at every level: a class such as `SampledGroups`, `WholeView` or `HadamardCoefficients`, whose
         respondents answer questions one by one.
+    column : str, optional
+        The column of data frames that names the level which every respondent chose. Without it levels are drawn at
+        random, in equal numbers.
     outside : {"refuse", "random"}
         As in `SampledGroups`.
     **parameters : object
@@ -68,9 +65,10 @@ class PersonalLevels(AssignedQuestions):
     --------
     >>> import ldpstats as ldp
     >>> domain = ldp.Domain({"car": ["yes", "no"]})
-    >>> protocol = ldp.PersonalLevels(domain, levels={"low": 0.5, "usual": 1.0, "open": 2.0}, k=1)
+    >>> levels = {"low": 0.5, "usual": 1.0, "open": 2.0}
+    >>> protocol = ldp.PersonalLevels(domain, levels=levels, k=1, column="level")
     >>> people = domain.decode([[0]] * 3000 + [[1]] * 6000).assign(level=["low", "usual", "open"] * 3000)
-    >>> tables = protocol.collect(people, rng=1, levels="level")
+    >>> tables = protocol.collect(people, rng=1)
     >>> tables["car"].estimate.round(2)
     array([0.34, 0.66])
     >>> apart = protocol.apart(tables)
@@ -83,47 +81,45 @@ class PersonalLevels(AssignedQuestions):
     """
 
     kind: ClassVar[str] = "personal levels"
-    saved: ClassVar[tuple[str, ...]] = ("levels", "protocol")
+    saved: ClassVar[tuple[str, ...]] = ("levels", "column")
 
     domain: Domain
     names: tuple[str, ...]
     same: tuple[AssignedQuestions, ...]
     outside: str
-    _column: ClassVar[str | None] = None
+    column: str | None
 
     def __init__(
         self,
         domain: Domain,
         *,
-        levels: Mapping[str, float],
+        levels: Mapping[str, float | AssignedQuestions],
         protocol: Callable[..., AssignedQuestions] = SampledGroups,
+        column: str | None = None,
         outside: str = REFUSE,
         **parameters: Any,
     ) -> None:
-        if not isinstance(levels, Mapping) or not callable(protocol) or "epsilon" in parameters:
+        names = tuple(levels) if isinstance(levels, Mapping) else ()
+        if len(names) < 2 or not all(isinstance(name, str) and name and ":" not in name for name in names):
             raise LdpstatsError(
-                f"levels = {shortened(levels)} for {shortened(protocol)} with {one_line(sorted(parameters))}",
-                "a mapping from names to levels, and a class of protocols with its parameters but epsilon",
+                f"levels = {shortened(levels)}", "a mapping from at least two names, without a colon, to levels"
             )
-        made = [protocol(domain, epsilon=level, outside=outside, **parameters) for level in levels.values()]
-        self._settle_at(domain, tuple(levels), tuple(made), outside)
-
-    def _settle_at(
-        self, domain: Domain, names: tuple[str, ...], same: tuple[AssignedQuestions, ...], outside: str
-    ) -> None:
-        if len(names) < 2 or not all(isinstance(name, str) and name for name in names):
-            raise LdpstatsError(f"the levels {shortened(names)}", "at least two, with names in words")
-        known = all(isinstance(own, AssignedQuestions) and "epsilon" in own.saved for own in same)
-        if not known or not all(isinstance(row, Asked) for own in same for row in own._rows):  # noqa: SLF001  # of this class
+        same = tuple(
+            level
+            if isinstance(level, AssignedQuestions)
+            else protocol(domain, epsilon=level, outside=outside, **parameters)
+            for level in levels.values()
+        )
+        asked = [
+            (one.domain, one.outside, [row.names for row in one._rows if isinstance(row, Asked)])  # noqa: SLF001  # of this class
+            for one in same
+        ]
+        if any(own != asked[0] for own in asked) or len(asked[0][2]) < len(same[0]._rows) or asked[0][0] != domain:  # noqa: SLF001
             raise LdpstatsError(
                 f"{same[0]!r} at every level",
-                "a protocol such as SampledGroups, whose answers are counted one by one",
-                "PerAttribute counts them so with k = 1.",
+                "a protocol that asks the same questions at every level, whose answers are counted one by one",
             )
-        asked = {(own.domain, own.outside, tuple(row.names for row in own._rows)) for own in same}  # noqa: SLF001
-        if len(asked) > 1 or same[0].domain != domain:
-            raise LdpstatsError("a protocol that asks other questions at other levels", "the same questions at each")
-        self._settle(domain=domain, names=names, same=same, outside=outside)
+        self._settle(domain=domain, names=names, same=same, column=column, outside=outside)
 
     @property
     def protocols(self) -> dict[str, AssignedQuestions]:
@@ -146,11 +142,7 @@ class PersonalLevels(AssignedQuestions):
 
     @cached_property
     def _privacy(self) -> PrivacyStatement:
-        return replace(super()._privacy, chosen=self._promised)
-
-    @property
-    def _promised(self) -> dict[str, float]:
-        return {name: own.privacy().epsilon for name, own in self.protocols.items()}
+        return replace(super()._privacy, chosen={name: own.privacy().epsilon for name, own in self.protocols.items()})
 
     def summary(self) -> Summary:
         """Return the levels, what is asked at each and how it is randomized, which tables follow, and the promise."""
@@ -160,74 +152,28 @@ class PersonalLevels(AssignedQuestions):
         each = (f"{name}: {' '.join(own.summary().sentences[:2])}" for name, own in self.protocols.items())
         return summary_of(self, [group for group, _ in self._formed], asked, *each)
 
-    def collect(
-        self, frame: Frame, rng: Rng = None, *, counts: str | None = None, levels: str | None = None
-    ) -> TableSet:
-        """Ask every respondent, one by one, at the level that she chose, and count the reports.
+    def simulate(self, population: Population, rng: Rng = None, *, counts: str | None = None) -> TableSet:
+        """Draw tables with the law of `collect`; from joint counts, which know no choice, at levels drawn at random.
 
         Parameters
         ----------
-        frame, rng, counts
+        population, rng, counts
             As for any protocol.
-        levels : str, optional
-            The column of the frame that names the level which every respondent chose. Without it levels are drawn at
-            random, in equal numbers.
         """
-        return super(PersonalLevels, self._choosing(levels)).collect(frame, rng, counts=counts)
-
-    def reports(
-        self, frame: Frame, rng: Rng = None, *, counts: str | None = None, levels: str | None = None
-    ) -> pd.DataFrame:
-        """Return the rows that travel; those of a level stand together.
-
-        Parameters
-        ----------
-        frame, rng, counts, levels
-            As in `collect`.
-        """
-        return super(PersonalLevels, self._choosing(levels)).reports(frame, rng, counts=counts)
-
-    def sent(self, frame: Frame, rng: Rng = None, *, counts: str | None = None, levels: str | None = None) -> Sending:
-        """Return what every respondent sends, as arrays.
-
-        Parameters
-        ----------
-        frame, rng, counts, levels
-            As in `collect`.
-        """
-        return super(PersonalLevels, self._choosing(levels)).sent(frame, rng, counts=counts)
-
-    def simulate(
-        self, population: Population, rng: Rng = None, *, counts: str | None = None, levels: str | None = None
-    ) -> TableSet:
-        """Draw tables with the law of `collect`.
-
-        Parameters
-        ----------
-        population : DataFrame or array
-            A data frame, or joint counts; with `levels`, a data frame.
-        rng, counts, levels
-            As in `collect`.
-        """
-        if levels is None:
+        frame = None if self.column is None else known_frame(population)
+        if frame is None:
             return super().simulate(population, rng, counts=counts)
-        return self.collect(checked_frame(population), generator(rng), counts=counts, levels=levels)
+        return self.collect(frame, generator(rng), counts=counts)
 
     def _table_set(self, reported: Sequence[CountedRow], parts: Sequence[RespondentSet]) -> TableSet:
-        return super()._table_set(reported, parts).estimated_by(_POOLED)
-
-    def _choosing(self, column: str | None) -> Self:
-        """Return the protocol that reads who chose which level in a column of the frame."""
-        found = copy(self)
-        object.__setattr__(found, "_column", column)
-        return found
+        return super()._table_set(reported, parts).estimated_by("gls")
 
     def _assigned(self, frame: Frame, counts: str | None, n: int, draws: Draws) -> tuple[IntArray, list[range]]:
         """Order respondents by their levels, at random within each, where a balanced schedule goes round its units."""
-        if self._column is None:
+        if self.column is None:
             return super()._assigned(frame, counts, n, draws)
         known = checked_frame(frame)
-        chosen = Domain({self._column: list(self.names)}).compact_codes(known)[:, 0]
+        chosen = Domain({self.column: list(self.names)}).compact_codes(known)[:, 0]
         if counts is not None:
             chosen = np.repeat(chosen, repetitions(known, counts, self.domain))
         order = permutation(draws, n)
@@ -246,28 +192,22 @@ class PersonalLevels(AssignedQuestions):
         tables : TableSet
             As they were collected under this protocol.
         """
-        collected = checked_table_set(tables)
-        if {one.protocol for one in collected.origins} != {self.fingerprint()} or any(one.figures for one in collected):
-            raise LdpstatsError(
-                f"{collected!r}", "tables as they were collected under this protocol", "Take those without `together`."
-            )
-        units, found = len(self._units) // len(self.names), {}
-        for number, (name, own) in enumerate(self.protocols.items()):
-            labels = {
-                (label(row.names),) for unit in self._units[number * units : (number + 1) * units] for row in unit
-            }
-            promised = own.privacy()
+        if _under(tables) != {self.fingerprint()}:
+            raise LdpstatsError(f"{tables!r}", "tables as they were collected under this protocol")
+        found = {}
+        for name, own in self.protocols.items():
+            rows, promised = [row for row in self.sent_rows if row.label.startswith(f"{name}: ")], own.privacy()
+            labels, units = {(row.label,) for row in rows}, {row.unit for row in rows}
             made = [
-                replace(
-                    table,
-                    method="unbiased",
-                    blocks=tuple(block for block in table.blocks if block.answers in labels),
-                    parts=table.parts.asked_any(range(number * units, (number + 1) * units)),
-                    privacy=promised.for_group(label(table.attributes)),
+                Table(
+                    table.domain,
+                    tuple(block for block in table.blocks if block.answers in labels),
+                    promised.for_group(label(table.attributes)),
+                    parts=table.parts.asked_any(units),
                 )
-                for table in collected
+                for table in tables
             ]
-            found[name] = self._chosen(name, TableSet(self.domain, made, promised, origins=collected.origins))
+            found[name] = self._chosen(name, TableSet(self.domain, made, promised, origins=tables.origins))
         return found
 
     def together(self, sets: Mapping[str, TableSet]) -> TableSet:
@@ -286,58 +226,33 @@ class PersonalLevels(AssignedQuestions):
         >>> protocol.together(sets)["car"].n
         3000
         """
-        if not isinstance(sets, Mapping) or not sets:
-            raise LdpstatsError(f"{shortened(sets)}", "a mapping from names of levels to their tables")
-        for name, tables in sets.items():
-            known = self.protocols[name].fingerprint() if name in self.names else ""
-            if {one.protocol for one in checked_table_set(tables).origins} != {known}:
-                raise LdpstatsError(
-                    f"{tables!r} of the level {name!r}", f"tables collected under `protocols` of {one_line(self.names)}"
-                )
-        return reduce(add, (self._chosen(name, tables) for name, tables in sets.items())).estimated_by(_POOLED)
+        known = {name: {own.fingerprint()} for name, own in self.protocols.items()}
+        if (
+            not isinstance(sets, Mapping)
+            or not sets
+            or any(_under(own) != known.get(name) for name, own in sets.items())
+        ):
+            raise LdpstatsError(f"{shortened(sets)}", "tables by level, each collected under its own of `protocols`")
+        return reduce(add, (self._chosen(name, tables) for name, tables in sets.items())).estimated_by("gls")
 
     def _chosen(self, name: str, tables: TableSet) -> TableSet:
         """State which level the respondents of tables chose."""
-        chosen = {name: self._promised[name]}
+        chosen = {name: self._privacy.chosen[name]}
         stated = [replace(table, privacy=replace(table.privacy, chosen=chosen)) for table in tables]
         return tables.replaced(tables=stated, privacy=replace(tables.privacy, chosen=chosen))
 
     def _parameters(self) -> dict[str, Any]:
-        every = [own._parameters() for own in self.same]  # noqa: SLF001  # of this class
-        shared = {name: value for name, value in every[0].items() if name != "epsilon"}
-        levels = dict(zip(self.names, (own["epsilon"] for own in every), strict=True))
-        return {"levels": levels, "protocol": {"kind": self.same[0].kind, **shared}}
+        levels = {name: own.to_json() for name, own in self.protocols.items()}
+        return {"levels": levels, "column": self.column}
 
     @classmethod
     def _made(cls, domain: Domain, options: dict[str, Any], body: dict[str, Any]) -> Self:
-        from ldpstats.protocols.kinds import PROTOCOLS  # this is one of them
+        from ldpstats.protocols.kinds import read_protocol  # it knows this kind
 
-        levels, stated = options["levels"], dict(options["protocol"])
-        kind: Any = PROTOCOLS[stated.pop("kind")]
-        if unknown := {*stated} - {*kind.saved}:
-            raise ValueError(f"its protocol has the parameters {one_line(sorted(unknown))}")
-        outside, units = options.get("outside", REFUSE), len(body["units"]) // max(len(levels), 1)
-        same = [
-            kind._made(  # noqa: SLF001  # of a class of protocols
-                domain, {**stated, "epsilon": level, "outside": outside}, _of_units(body, number * units, units)
-            )
-            for number, level in enumerate(levels.values())
-        ]
-        made = cls.__new__(cls)
-        made._settle_at(domain, tuple(levels), tuple(same), outside)  # noqa: SLF001  # of this very class
-        return made
-
-    def _as_named(self, parameters: dict[str, Any]) -> dict[str, Any]:
-        own, stated = self._parameters()["protocol"], decoded(parameters["protocol"])
-        kept = {name: value for name, value in stated.items() if name != "mechanism" or name in own}
-        return {**parameters, "protocol": encoded(kept)}
+        levels = {name: read_protocol(text) for name, text in options["levels"].items()}
+        return super()._made(domain, {**options, "levels": levels}, body)
 
 
-def _of_units(body: Mapping[str, Any], first: int, units: int) -> dict[str, Any]:
-    """Return what a file would say of so many of its units alone, with their mechanisms numbered anew."""
-    asked = body["units"][first : first + units]
-    numbers = list(dict.fromkeys(row["mechanism"] for unit in asked for row in unit))
-    return {
-        "mechanisms": [body["mechanisms"][number] for number in numbers],
-        "units": [[{**row, "mechanism": numbers.index(row["mechanism"])} for row in unit] for unit in asked],
-    }
+def _under(tables: object) -> set[str]:
+    """Return the protocols under which tables were collected."""
+    return {one.protocol for one in checked_table_set(tables).origins}
