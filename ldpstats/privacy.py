@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _INFINITE = "infinite"
 _MIXED = "answers outside the questionnaire are replaced by random ones: estimates and tests are of that mixture"
 _CHOSE = "the record of who chose"
-_AT_RANDOM = "numbers from all of them assume that it was chosen at random, whatever the answers are"
+_AT_RANDOM = "; numbers from all of them assume that it was chosen at random, whatever the answers are"
 _LARGEST_NUMBER = 1 << 62
 _NAMED = 12
 """Up to so many groups have a line each."""
@@ -195,9 +195,7 @@ class PrivacyStatement(Result):
     @property
     def _choices(self) -> str:
         levels = ", ".join(f"{name} = {rounded_up(level)}" for name, level in self.chosen.items())
-        if len(self.chosen) == 1:
-            return f"the respondents chose this level: {levels}"
-        return f"respondents chose their level of epsilon, in public: {levels}; {_AT_RANDOM}"
+        return f"respondents chose their level of epsilon, in public: {levels}{_AT_RANDOM * (len(self.chosen) > 1)}"
 
     @property
     def _left_out(self) -> str:

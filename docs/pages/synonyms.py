@@ -46,6 +46,8 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "frequency oracle": ("mechanisms", "recommend"),
     "G test": ("independence_test",),
     "Gaussian mechanism": ("CentralGaussian",),
+    "generalized iterative Bayesian update": ("PersonalLevels",),
+    "GIBU": ("PersonalLevels",),
     "Hadamard response": ("HR", "HRR", "HadamardCoefficients"),
     "open alphabet": ("OpenRR", "OpenRAPPOR"),
     "IBU": ("extend.METHODS",),

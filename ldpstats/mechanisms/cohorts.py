@@ -281,7 +281,13 @@ class CohortBits(Mechanism):
         return tallies.reshape(len(reports), -1)
 
     def split(self, reports: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-        """Return the cohorts of reports, and their packed bits."""
+        """Return the cohorts of reports, and their packed bits.
+
+        Parameters
+        ----------
+        reports : array
+            Reports of the right dtype and width.
+        """
         header = header_bytes(self.codes.cohorts)
         places = 256 ** np.arange(header)[::-1]
         return reports[:, :header].astype(np.int64) @ places, reports[:, header:]

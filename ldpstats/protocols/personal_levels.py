@@ -110,15 +110,13 @@ class PersonalLevels(AssignedQuestions):
             else protocol(domain, epsilon=level, outside=outside, **parameters)
             for level in levels.values()
         )
-        asked = [
-            (one.domain, one.outside, [row.names for row in one._rows if isinstance(row, Asked)])  # noqa: SLF001  # of this class
-            for one in same
-        ]
-        if any(own != asked[0] for own in asked) or len(asked[0][2]) < len(same[0]._rows) or asked[0][0] != domain:  # noqa: SLF001
+        if any(_rows_asked(own) != _rows_asked(same[0]) for own in same) or _rows_asked(same[0])[:1] != (domain,):
             raise LdpstatsError(
                 f"{same[0]!r} at every level",
                 "a protocol that asks the same questions at every level, whose answers are counted one by one",
             )
+        if column is not None and (not isinstance(column, str) or column in domain.names):
+            raise LdpstatsError(f"column = {shortened(column)}", "the name of a column beside the attributes")
         self._settle(domain=domain, names=names, same=same, column=column, outside=outside)
 
     @property
@@ -146,9 +144,7 @@ class PersonalLevels(AssignedQuestions):
 
     def summary(self) -> Summary:
         """Return the levels, what is asked at each and how it is randomized, which tables follow, and the promise."""
-        asked = (
-            f"Every respondent chooses one of {len(self.names)} levels. Her choice is public: {', '.join(self.names)}."
-        )
+        asked = f"Every respondent chooses one of the levels {', '.join(self.names)}, in public."
         each = (f"{name}: {' '.join(own.summary().sentences[:2])}" for name, own in self.protocols.items())
         return summary_of(self, [group for group, _ in self._formed], asked, *each)
 
@@ -242,8 +238,11 @@ class PersonalLevels(AssignedQuestions):
         return tables.replaced(tables=stated, privacy=replace(tables.privacy, chosen=chosen))
 
     def _parameters(self) -> dict[str, Any]:
-        levels = {name: own.to_json() for name, own in self.protocols.items()}
-        return {"levels": levels, "column": self.column}
+        return {"levels": {name: own.to_json() for name, own in self.protocols.items()}, "column": self.column}
+
+    def _as_named(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        # every level was read as a file of its own, and may write mechanisms where that has a name
+        return {**parameters, "levels": self._body()["parameters"]["levels"]}
 
     @classmethod
     def _made(cls, domain: Domain, options: dict[str, Any], body: dict[str, Any]) -> Self:
@@ -251,6 +250,14 @@ class PersonalLevels(AssignedQuestions):
 
         levels = {name: read_protocol(text) for name, text in options["levels"].items()}
         return super()._made(domain, {**options, "levels": levels}, body)
+
+
+def _rows_asked(own: AssignedQuestions) -> tuple[object, ...]:
+    """Return what a protocol asks of whom; nothing, if its answers are not counted one by one."""
+    rows = own._rows if isinstance(own, AssignedQuestions) else (own,)  # noqa: SLF001  # of this class
+    return (
+        (own.domain, own.outside, *(row.names for row in rows)) if all(isinstance(row, Asked) for row in rows) else ()
+    )
 
 
 def _under(tables: object) -> set[str]:
