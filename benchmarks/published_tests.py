@@ -10,6 +10,9 @@ What comes out:
 - The rule of Section 7.3 costs all power for 4 × 4 tables at ε ≤ 1 with 50,000 respondents (0 against 43 without a
   rule at ε = 1, and 53 by `independence_test`), and a third of it at ε = 2. That of Section 6 costs a sixth at ε = 1.
 - In RRBA collections with V = .1 the last two blocks have a power of .22, all blocks .99.
+- The local test of fit rejects 3.9 to 5.5 of 100 true hypotheses (1,000 trials). Through GRR it decides as
+  `goodness_of_fit_test` does, whose score is Pearson's statistic, and through flipped bits of 16 cells as well; of 4
+  cells that counts whole rows of bits, and has a power of .24 against .19 at ε = 2.
 """
 
 from __future__ import annotations

@@ -575,7 +575,8 @@ class LUE(TwoRounds):
         p, q : float
             How often a report shows an unset, and a set permanent bit as set.
         """
-        return cls(k, 2 * math.log((2 - f) / f), 1 - f / 2, rappor_first_epsilon(f, p, q), q)
+        first = rappor_first_epsilon(f, p, q)  # refuses others before a logarithm is taken
+        return cls(k, 2 * math.log((2 - f) / f), 1 - f / 2, first, q)
 
     @property
     def fixed_show(self) -> int:
