@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _INFINITE = "infinite"
 _MIXED = "answers outside the questionnaire are replaced by random ones: estimates and tests are of that mixture"
-_CHOSE = "the record of who chose"
+_PUBLIC = "in public, and what the choice tells is not covered"
 _AT_RANDOM = "; numbers from all of them assume that it was chosen at random, whatever the answers are"
 _LARGEST_NUMBER = 1 << 62
 _NAMED = 12
@@ -148,8 +148,7 @@ class PrivacyStatement(Result):
 
     def _refuse_contradictions(self) -> None:
         """Refuse a part above the whole, a delta of no level, and certain truth at a level that excludes it."""
-        parts = [*self.per_group.items(), *self.chosen.items()]
-        if above := [(part, level) for part, level in parts if level > self.epsilon]:
+        if above := [own for own in (*self.per_group.items(), *self.chosen.items()) if own[1] > self.epsilon]:
             raise LdpstatsError(
                 f"the level {above[0][1]!r} of {above[0][0]!r} in a statement of epsilon = {self.epsilon!r}",
                 "no level of a group, or a choice, above that of all that a respondent sends",
@@ -195,7 +194,7 @@ class PrivacyStatement(Result):
     @property
     def _choices(self) -> str:
         levels = ", ".join(f"{name} = {rounded_up(level)}" for name, level in self.chosen.items())
-        return f"respondents chose their level of epsilon, in public: {levels}{_AT_RANDOM * (len(self.chosen) > 1)}"
+        return f"respondents chose their level of epsilon, {_PUBLIC}: {levels}{_AT_RANDOM * (len(self.chosen) > 1)}"
 
     @property
     def _left_out(self) -> str:
@@ -259,7 +258,7 @@ class PrivacyStatement(Result):
         import pandas as pd
 
         levels = [(self.unit, "strict", self.epsilon, 0.0)]
-        levels += [(f"{_CHOSE} {name}", "strict", level, 0.0) for name, level in self.chosen.items()]
+        levels += [(f"the record of who chose {name}", "strict", level, 0.0) for name, level in self.chosen.items()]
         levels += [(group, "strict", level, 0.0) for group, level in self.per_group.items()]
         if self.nominal_epsilon is not None:
             delta = math.nan if self.delta_at_nominal is None else self.delta_at_nominal
@@ -270,7 +269,7 @@ class PrivacyStatement(Result):
 
     def summary(self) -> Summary:
         """Return every level as a table, and what it means in plain words."""
-        of_choices = [[f"{_CHOSE} {name}", *_row(level)] for name, level in self.chosen.items()]
+        of_choices = [[f"the record of who chose {name}", *_row(level)] for name, level in self.chosen.items()]
         rows = [[self.unit, *_row(self.epsilon)], *of_choices, *self._rows_of_groups()]
         sentences = [self.guarantee()]
         if self.nominal_epsilon is not None:

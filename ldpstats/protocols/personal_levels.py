@@ -31,11 +31,14 @@ from ldpstats.tables.respondents import RespondentSet
 class PersonalLevels(AssignedQuestions):
     """The same questions at several levels, of which every respondent chooses one.
 
-    The choice is public. Who chose a level is promised that level for her whole record, whatever others chose. Tables
-    pool the reports of all levels, each weighted by what it tells: by estimated variances ("gls"), or by `estimated_by`
-    "mle" their likelihood, which is GIBU, the generalized iterative Bayesian update (EM over several channels). With
-    levels .5, 1 and 2 by thirds the variance is that of the best weights, which nobody knows, within 1 per cent;
-    "unbiased" takes the weights of equal frequencies, and where one of 16 values has nine tenths loses 6 per cent.
+    The choice is public. Who chose a level is promised that level for her whole record, whatever others chose; what the
+    choice itself tells of her, where it depends on her record, is not covered.
+
+    Tables pool the reports of all levels, each weighted by what it tells: by estimated variances ("gls"), or, as
+    `estimated_by` "mle" has it, by their likelihood, which is GIBU, the generalized iterative Bayesian update (EM over
+    several channels). With levels .5, 1 and 2 by thirds the variance is that of the best weights, which nobody knows,
+    within 1 per cent; "unbiased" takes the weights of equal frequencies, and where one of 16 values has nine tenths
+    loses up to 6 per cent.
 
     What is pooled assumes that who chose which level does not depend on the answers (that it was chosen at random), and
     says so. `apart` gives the tables of every level by themselves, without that assumption;
