@@ -23,8 +23,8 @@ from ldpstats.numbers.arrays import at_least
 from ldpstats.numbers.grid import double, numerator_at_most
 from ldpstats.numbers.randomness import Draws
 
-_MOST_SEQUENCES = 20_000
-"""So many sequences of values, in all cohorts, are looked at one by one."""
+_MOST_PAIRS, _MOST_SEQUENCES = 500_000, 5_000
+"""So many sequences of values, in all cohorts, are looked at one by one; pairs of values differ in few ways."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,10 +148,11 @@ class LRAPPOR(TwoRounds):
         codes, twice, visited = self.permanent.codes, self.rounds, min(self.k, 2 + changes + others)
         assert isinstance(twice, BitTwice)  # what follows a filter
         filters = codes.filters().astype(bool).reshape(codes.cohorts, codes.width, self.k)
-        if math.perm(self.k, visited) * codes.cohorts > _MOST_SEQUENCES:
+        most = _MOST_PAIRS if visited == 2 else _MOST_SEQUENCES
+        if math.perm(self.k, visited) * codes.cohorts > most:
             raise LdpstatsError(
                 f"{math.perm(self.k, visited):,} sequences of {visited} values in {codes.cohorts} cohorts",
-                f"at most {_MOST_SEQUENCES:,} in all, which are looked at one by one",
+                f"at most {most:,} in all, which are looked at one by one",
                 "Ask about fewer changes, values or cohorts.",
             )
         orders = list(permutations(range(self.k), visited))

@@ -197,6 +197,7 @@ def test_without_changes_the_level_rises_to_that_of_the_permanent_filter() -> No
     assert levels[-1] < rappor.strict_epsilon()
     with pytest.raises(LdpstatsError, match="looked at one by one"):
         LRAPPOR(100, 2.0).changing_epsilon(4, 2)
+    assert LRAPPOR(100, 2.0).changing_epsilon(1, 0) == LRAPPOR(100, 2.0).first_report_epsilon()
 
 
 def test_it_is_registered_saved_and_remembered() -> None:

@@ -70,6 +70,7 @@ def gaboardi_rogers_test(table: Table, frequencies: ArrayLike, alpha: float = 0.
         statistic=block.n * float(along**2 @ (1 / values[1:])),
         df=cells - 1,
         alpha=alpha,
+        small_cells=0,
         method=f"χ² of the reports with df = {cells - 1}, by their covariance under the hypothesis",
         pvalue_source="asymptotic χ²",
         caveats=("The paper's test, for comparison: it takes counts by value, and holds for many reports.",),

@@ -169,9 +169,7 @@ class PublishedResult(Result):
         )
 
     @classmethod
-    def asymptotic(
-        cls, table: Table, *, statistic: float, df: int, alpha: float, small_cells: int = 0, **decided: Any
-    ) -> PublishedResult:
+    def asymptotic(cls, table: Table, *, statistic: float, df: int, alpha: float, **decided: Any) -> PublishedResult:
         """Return what χ² decides, without a rule of thumb.
 
         Parameters
@@ -181,7 +179,6 @@ class PublishedResult(Result):
         df : int
             The degrees of freedom.
         alpha : float
-        small_cells : int
         decided
             The other fields.
         """
@@ -196,7 +193,6 @@ class PublishedResult(Result):
             alpha=float(alpha),
             rejected=statistic > threshold,
             rule="none",
-            small_cells=small_cells,
             small_tables=0,
             seed=None,
             **decided,
