@@ -105,6 +105,7 @@ from .protocols import (
     CentralLaplace as CentralLaplace,
     HadamardCoefficients as HadamardCoefficients,
     PerAttribute as PerAttribute,
+    PersonalLevels as PersonalLevels,
     ProductDomain as ProductDomain,
     Protocol as Protocol,
     SampledGroups as SampledGroups,

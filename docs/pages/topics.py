@@ -44,6 +44,7 @@ TOPICS = (
             "ProductDomain",
             "PerAttribute",
             "HadamardCoefficients",
+            "PersonalLevels",
             "RRBA",
             "CentralLaplace",
             "CentralGaussian",
@@ -206,9 +207,15 @@ TOPICS = (
     Topic(
         "published-tests",
         "Published tests, for comparison",
-        "Tests of independence as their papers have them. They do not keep their level, or lose power: they are here "
-        "to be compared with, not to be used.",
-        ("two_step_test", "naive_test", "PublishedResult", "published.proper_table"),
+        "Tests of fit and independence as their papers have them. Some do not keep their level, or lose power: they "
+        "are here to be compared with, not to be used.",
+        (
+            "two_step_test",
+            "naive_test",
+            "published.gaboardi_rogers_test",
+            "PublishedResult",
+            "published.proper_table",
+        ),
     ),
     Topic(
         "datasets",

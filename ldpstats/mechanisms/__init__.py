@@ -9,6 +9,7 @@ from ldpstats.mechanisms.hadamard_response import HR, HRR
 from ldpstats.mechanisms.histogram import SHE
 from ldpstats.mechanisms.local_hashing import BLH, LH, OLH
 from ldpstats.mechanisms.longitudinal import Longitudinal
+from ldpstats.mechanisms.longitudinal_rappor import LRAPPOR
 from ldpstats.mechanisms.longitudinal_rounds import LBLH, LGRR, LOLH, LOSUE, LOUE, LSOUE, LSUE, LUE
 from ldpstats.mechanisms.memo import Memo
 from ldpstats.mechanisms.open_alphabet import OpenRAPPOR, OpenRR
@@ -43,6 +44,7 @@ __all__ = [
     "LOLH",
     "LOSUE",
     "LOUE",
+    "LRAPPOR",
     "LSOUE",
     "LSUE",
     "LUE",

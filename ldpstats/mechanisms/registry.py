@@ -21,6 +21,7 @@ from ldpstats.mechanisms.grr import GRR, RR, FakeResponse
 from ldpstats.mechanisms.hadamard_response import HR, HRR
 from ldpstats.mechanisms.histogram import SHE
 from ldpstats.mechanisms.local_hashing import BLH, LH, OLH
+from ldpstats.mechanisms.longitudinal_rappor import LRAPPOR
 from ldpstats.mechanisms.longitudinal_rounds import LBLH, LGRR, LOLH, LOSUE, LOUE, LSOUE, LSUE, LUE
 from ldpstats.mechanisms.sketch import CMS, HCMS, SHist
 from ldpstats.mechanisms.ss import SS
@@ -64,6 +65,7 @@ REGISTRY: tuple[type[Mechanism], ...] = (
     LUE,
     LBLH,
     LOLH,
+    LRAPPOR,
     DBitFlipPM,
 )
 """The package's own mechanisms that k and epsilon make."""

@@ -30,7 +30,7 @@ from ldpstats.mechanisms import (
 )
 from ldpstats.noise import Tally
 from ldpstats.numbers.arrays import IntArray, positive_epsilon, real_number, unweighted
-from ldpstats.numbers.randomness import Rng, client_draws, generator, permutation
+from ldpstats.numbers.randomness import Draws, Rng, client_draws, generator, permutation
 from ldpstats.presentation import Summary, progress
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.protocols.counting import Layout, Sending, SentReports, SentRow
@@ -527,14 +527,19 @@ class AssignedQuestions(SavedProtocol):
         codes = respondents(self.domain, frame, counts, draws if self._substitutes else None)
         if alone:
             warn_of_few(len(codes), len(self._units), stacklevel=4)
-        order = permutation(draws, len(codes))
-        places = scheduled(len(codes), len(self._units), int(draws.uniform(len(self._units), 1)[0]))
+        order, places = self._assigned(frame, counts, len(codes), draws)
         units = progress(self._units, "asking", unit="group")
         answers = [
             [row.send(self.domain, own, source) for row in unit]
             for own, unit in zip((codes[order[among(own_places)]] for own_places in places), units, strict=True)
         ]
         return _Sent(new_identity(source, (data for unit in answers for data in unit)), order, places, answers)
+
+    def _assigned(self, frame: Frame, counts: str | None, n: int, draws: Draws) -> tuple[IntArray, list[range]]:
+        """Return the respondents in random order, and the places in it of those who are asked each unit."""
+        del frame, counts  # for those who choose
+        order = permutation(draws, n)
+        return order, scheduled(n, len(self._units), int(draws.uniform(len(self._units), 1)[0]))
 
     def _counted(self, frame: pd.DataFrame, rng: Rng, counts: str | None) -> RowCounts:
         """Ask every respondent and return counts, not tables: they add up faster."""

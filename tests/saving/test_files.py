@@ -152,6 +152,7 @@ EXAMPLES: dict[str, Callable[[], Any]] = {
 KINDS = ("SampledGroups", "WholeView", "ProductDomain", "PerAttribute", "HadamardCoefficients", "RRBA")
 KINDS += ("CentralLaplace",)
 PROTOCOLS: dict[str, Callable[[], Any]] = {name: partial(getattr(ldp, name), DOMAIN, epsilon=1.0) for name in KINDS}
+PROTOCOLS["PersonalLevels"] = lambda: ldp.PersonalLevels(DOMAIN, levels={"low": 0.5, "open": 2.0})
 PROTOCOLS["CentralGaussian"] = lambda: ldp.CentralGaussian(DOMAIN, epsilon=1.0, delta=1e-6)
 MORE: dict[str, Callable[[], Any]] = {
     "an interval of few reports": lambda: ldp.odds_ratio(few(), **RATIO),
