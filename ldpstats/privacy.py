@@ -24,6 +24,8 @@ _MIXED = "answers outside the questionnaire are replaced by random ones: estimat
 _LARGEST_NUMBER = 1 << 62
 _NAMED = 12
 """Up to so many groups have a line each."""
+_CERTAIN = 6
+"""Of what is certain so much is said in words."""
 _LARGEST_EXPONENT = 700
 
 
@@ -83,6 +85,8 @@ class PrivacyStatement(Result):
         Whether random answers take the place of those outside the questionnaire, which the level then covers, too.
     set_aside : int
         How many rows of the collection were set aside because they are no valid reports, and not counted.
+    certain : tuple of str
+        What single reports show for certain, where the level is infinite and that is known.
 
     Examples
     --------
@@ -114,6 +118,7 @@ class PrivacyStatement(Result):
     provably_true: float | None = None
     substitutes: bool = False
     set_aside: int = 0
+    certain: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", _level(self.epsilon, "epsilon"))
@@ -132,6 +137,8 @@ class PrivacyStatement(Result):
             raise LdpstatsError(f"substitutes = {shortened(self.substitutes)}", "True or False")
         if type(self.set_aside) is not int or not 0 <= self.set_aside <= _LARGEST_NUMBER:
             raise LdpstatsError(f"set_aside = {shortened(self.set_aside)}", "a whole number of rows, from 0")
+        if not isinstance(self.certain, tuple) or not all(isinstance(told, str) for told in self.certain):
+            raise LdpstatsError(f"certain = {shortened(self.certain)}", "a tuple of texts")
         self._refuse_contradictions()
 
     def _refuse_contradictions(self) -> None:
@@ -144,10 +151,11 @@ class PrivacyStatement(Result):
             )
         if self.delta_at_nominal is not None and self.nominal_epsilon is None:
             raise LdpstatsError(f"delta_at_nominal = {self.delta_at_nominal!r} alone", "a nominal epsilon beside it")
-        if self.provably_true is not None and self.epsilon < math.inf:
+        if (self.certain or self.provably_true is not None) and self.epsilon < math.inf:
             raise LdpstatsError(
-                f"provably_true = {self.provably_true!r} with epsilon = {self.epsilon!r}",
-                "provably true reports where the level is infinite alone",
+                f"provably_true = {self.provably_true!r} and certain = {shortened(self.certain)} with epsilon = "
+                f"{self.epsilon!r}",
+                "what is provably true or certain where the level is infinite alone",
             )
 
     def __hash__(self) -> int:
@@ -155,8 +163,8 @@ class PrivacyStatement(Result):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # a mapping proxy cannot be pickled, and statements travel with tables to worker processes
-        rest = (self.nominal_epsilon, self.delta_at_nominal, self.provably_true, self.substitutes, self.set_aside)
-        return PrivacyStatement, (self.epsilon, self.unit, dict(self.per_group), *rest)
+        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        return type(self), tuple({**given, "per_group": dict(self.per_group)}.values())
 
     @property
     def headline(self) -> str:
@@ -172,11 +180,16 @@ class PrivacyStatement(Result):
             parts.append(f"nominal epsilon = {rounded_up(self.nominal_epsilon)}{holds}")
         if self.provably_true is not None:
             parts.append(self._true_for_sure())
+        parts += self._certain_lines()
         if self.substitutes:
             parts.append(_MIXED)
         if self.set_aside:
             parts.append(self._left_out)
         return parts
+
+    def _certain_lines(self) -> list[str]:
+        more = len(self.certain) - _CERTAIN
+        return [*self.certain[:_CERTAIN], *([f"{more:,} more reports show something for certain"] if more > 0 else [])]
 
     @property
     def _left_out(self) -> str:
@@ -232,6 +245,7 @@ class PrivacyStatement(Result):
             max((share for share in (self.provably_true, other.provably_true) if share is not None), default=None),
             self.substitutes or other.substitutes,
             self.set_aside + other.set_aside,
+            tuple(dict.fromkeys((*self.certain, *other.certain))),
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -263,6 +277,9 @@ class PrivacyStatement(Result):
             sentences.append(f"Nominal is a paper's own accounting{holds}; what is guaranteed is the strict level.")
         if self.provably_true is not None:
             sentences.append(f"{self._true_for_sure()}: whoever sees one of these knows the answer.")
+        sentences += [f"{told[0].upper()}{told[1:]}." for told in self._certain_lines()]
+        if self.certain and self.per_group:
+            sentences.append("The protocol's mechanism_for(group).privacy() says what holds between single values.")
         if self.substitutes:
             sentences.append(f"{_MIXED[0].upper()}{_MIXED[1:]}.")
         if self.set_aside:
@@ -324,11 +341,13 @@ class PrivacyStatement(Result):
     def to_dict(self) -> dict[str, Any]:
         """Return the statement as plain values; an infinite level as a word, because JSON has no number for it.
 
-        Rows that were set aside are there where there are some.
+        Rows that were set aside, and what is certain, are there where there are some.
         """
-        plain = {field.name: plain_level(getattr(self, field.name)) for field in fields(self)}
-        if not self.set_aside:
-            del plain["set_aside"]
+        plain = {field.name: plain_level(getattr(self, field.name)) for field in fields(PrivacyStatement)}
+        plain["certain"] = list(self.certain)
+        for name in ("set_aside", "certain"):
+            if not plain[name]:
+                del plain[name]
         return {**plain, "per_group": {group: plain_level(level) for group, level in self.per_group.items()}}
 
 
