@@ -14,6 +14,7 @@ from math import comb
 from statistics import NormalDist
 
 import numpy as np
+import pandas as pd
 
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, shortened
 from ldpstats.estimation import Estimate
@@ -126,7 +127,7 @@ def unrelated_question(p: float, prevalence: float | None = None) -> Channel:
     return Channel([(1 - share, share) for share in shares], pairs, _ANSWERS)
 
 
-def two_halves(counts: Mapping[float, Mapping[str, int]]) -> Estimate:
+def two_halves(counts: Mapping[float, Mapping[str, int] | pd.Series[int]]) -> Estimate:
     """Estimate the sensitive share and the innocuous one of an unrelated question asked with two probabilities.
 
     With the shares of yes y and z in halves asked with p and q, p sensitive + (1 - p) innocuous = y, and likewise of
@@ -157,8 +158,9 @@ def two_halves(counts: Mapping[float, Mapping[str, int]]) -> Estimate:
     >>> found.to_frame().loc["innocuous"].round(3).tolist()
     [0.25, 0.028, 0.196, 0.306]
     """
-    if not isinstance(counts, Mapping) or len({*map(_chance, counts, repeat("p"))}) != 2:
-        raise LdpstatsError(f"halves = {shortened(counts)}", "counts of two halves, each by its own probability p")
+    by_name = isinstance(counts, Mapping) and all(isinstance(own, (Mapping, pd.Series)) for own in counts.values())
+    if not by_name or len({*map(_chance, counts, repeat("p"))}) != 2:
+        raise LdpstatsError(f"halves = {shortened(counts)}", "counts by name of two halves, each by its own p")
     designs = [unrelated_question(p) for p in counts]
     halves = [design.tally(own) for design, own in zip(designs, counts.values(), strict=True)]
     reports = [half.n for half in halves]

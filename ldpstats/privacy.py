@@ -151,12 +151,12 @@ class PrivacyStatement(Result):
             )
         if self.delta_at_nominal is not None and self.nominal_epsilon is None:
             raise LdpstatsError(f"delta_at_nominal = {self.delta_at_nominal!r} alone", "a nominal epsilon beside it")
-        if (self.certain or self.provably_true is not None) and self.epsilon < math.inf:
-            raise LdpstatsError(
-                f"provably_true = {self.provably_true!r} and certain = {shortened(self.certain)} with epsilon = "
-                f"{self.epsilon!r}",
-                "what is provably true or certain where the level is infinite alone",
-            )
+        for name in ("provably_true", "certain"):
+            if getattr(self, name) not in (None, ()) and self.epsilon < math.inf:
+                raise LdpstatsError(
+                    f"{name} = {shortened(getattr(self, name))} with epsilon = {self.epsilon!r}",
+                    "what is sure where the level is infinite alone",
+                )
 
     def __hash__(self) -> int:
         return hash((self.epsilon, self.unit, *sorted(self.per_group.items())))
