@@ -46,6 +46,11 @@ def warner(p: float) -> Channel:
     p : float
         The probability of the statement itself; not 1/2.
 
+    Returns
+    -------
+    Channel
+        Of a no and a yes.
+
     References
     ----------
     Warner 1965; as "mirrored question" in Blair, Imai & Zhou 2015.
@@ -68,6 +73,11 @@ def forced_response(*, yes: float, no: float) -> Channel:
     yes, no : float
         The probabilities of being told to say so; different ones make the design asymmetric. If one of them is 0, the
         other answer is certain to be true.
+
+    Returns
+    -------
+    Channel
+        Of a no and a yes.
 
     References
     ----------
@@ -226,6 +236,11 @@ def mangat(p: float) -> Channel:
     p : float
         The probability that who does not is asked for the statement itself, and so says no.
 
+    Returns
+    -------
+    Channel
+        Of a no and a yes.
+
     References
     ----------
     Mangat 1994.
@@ -248,6 +263,11 @@ def kuk(red_if_yes: float, red_if_no: float, repetitions: int = 1) -> Channel:
         The shares of red cards in the decks, which differ.
     repetitions : int
         How many cards are drawn, with replacement.
+
+    Returns
+    -------
+    Channel
+        Of a no and a yes.
 
     References
     ----------
@@ -281,6 +301,11 @@ def disguised_response(p: float) -> Channel:
     p : float
         The share of yes cards in the deck of those who do; not 1/2.
 
+    Returns
+    -------
+    Channel
+        Of a no and a yes.
+
     References
     ----------
     Kuk 1990, in Blair, Imai & Zhou 2015.
@@ -301,6 +326,11 @@ def crosswise(prevalence: float) -> Channel:
     ----------
     prevalence : float
         The known share of yes to the innocuous one, which is independent of the sensitive answer; not 1/2.
+
+    Returns
+    -------
+    Channel
+        Of a no and a yes.
 
     References
     ----------
@@ -323,6 +353,11 @@ def triangular(prevalence: float) -> Channel:
     ----------
     prevalence : float
         The known share of yes to the innocuous one, which is independent of the sensitive answer.
+
+    Returns
+    -------
+    Channel
+        Of a no and a yes.
 
     References
     ----------

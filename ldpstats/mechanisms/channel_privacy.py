@@ -64,6 +64,15 @@ class PairPrivacy(Result):
         The two values. The other order is another statement.
     event : tuple, optional
         The outputs that are looked at, as one event; without it, every single output.
+
+    Examples
+    --------
+    >>> import ldpstats as ldp
+    >>> statement = ldp.designs.kuk(0.8, 0.2, repetitions=2).privacy()
+    >>> statement.between("yes", "no").guarantee()
+    "What is sent is at most 16 times as likely under 'yes' as under 'no'."
+    >>> statement.between("yes", "no", event=[1, 2]).guarantee()
+    "A report of 1 or 2 is at most 2.667 times as likely under 'yes' as under 'no'."
     """
 
     epsilon: float
@@ -120,6 +129,8 @@ class ChannelPrivacy(PrivacyStatement):
 
     Parameters
     ----------
+    epsilon, unit, per_group, nominal_epsilon, delta_at_nominal, provably_true, substitutes, set_aside, certain
+        As of every `PrivacyStatement`.
     rows : tuple of tuples of int
         The channel, in 2^-64ths.
     values, outputs : tuple, optional
