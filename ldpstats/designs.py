@@ -7,31 +7,18 @@ Answers that were collected so are counted on paper and estimated in one call:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product, repeat
 from math import comb
-from statistics import NormalDist
 
 import numpy as np
 import pandas as pd
 
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, shortened
 from ldpstats.estimation import Estimate
+from ldpstats.estimation.estimate import CombinedShares
 from ldpstats.mechanisms import Channel
-from ldpstats.numbers.arrays import FloatArray, IntArray, at_least, probability
-
-__all__ = [
-    "crosswise",
-    "disguised_response",
-    "forced_response",
-    "kuk",
-    "mangat",
-    "triangular",
-    "two_halves",
-    "unrelated_question",
-    "warner",
-]
+from ldpstats.numbers.arrays import at_least, probability
 
 _ANSWERS = ("no", "yes")
 _MOST_CARDS = 100
@@ -176,56 +163,12 @@ def two_halves(counts: Mapping[float, Mapping[str, int] | pd.Series[int]]) -> Es
     reports = [half.n for half in halves]
     if min(reports) < 2:
         raise NotIdentifiedError(f"halves of {reports} respondents", "at least two in each")
-    limits = TwoHalves(
-        np.linalg.inv([[float(p), 1 - float(p)] for p in counts]),
-        np.array([half.proportions[1] for half in halves]),
-        np.array(reports),
-    )
+    solved = np.linalg.inv([[float(p), 1 - float(p)] for p in counts])
+    limits = CombinedShares(solved, np.array([half.proportions[1] for half in halves]), np.array(reports))
+    spread = solved * limits.variances @ solved.T
     promised = designs[0].privacy().joined(designs[1].privacy())
-    spread = limits.solved * limits.variances @ limits.solved.T
-    found = limits.solved @ limits.shares
-    return Estimate(found, spread, sum(reports), promised, limits=limits, names=("sensitive", "innocuous"))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TwoHalves:
-    """Intervals of linear functions of two independent shares, out of Wilson's of each (Zou & Donner 2008)."""
-
-    solved: FloatArray  # a row per function
-    shares: FloatArray
-    n: IntArray
-
-    @property
-    def kind(self) -> str:
-        """How they are found, in a few words."""
-        return "Wilson, of both halves"
-
-    @property
-    def variances(self) -> FloatArray:
-        """The estimated variances of the shares."""
-        return self.shares * (1 - self.shares) / (self.n - 1)
-
-    @property
-    def std_err(self) -> FloatArray:
-        """The standard errors of the functions."""
-        errors: FloatArray = np.sqrt(self.solved**2 @ self.variances)
-        return errors
-
-    def limits(self, alpha: float) -> FloatArray:
-        """Return pointwise intervals of confidence 1 - alpha, shape (functions, 2)."""
-        z = NormalDist().inv_cdf(1 - alpha / 2)
-        middle = (self.shares + z**2 / (2 * self.n)) / (1 + z**2 / self.n)
-        margin = z * np.sqrt(self.shares * (1 - self.shares) / self.n + (z / (2 * self.n)) ** 2) / (1 + z**2 / self.n)
-        below, above = self.shares - middle + margin, middle + margin - self.shares
-        rising, falling = np.maximum(self.solved, 0) ** 2, np.minimum(self.solved, 0) ** 2
-        down = np.sqrt(rising @ below**2 + falling @ above**2)
-        up = np.sqrt(rising @ above**2 + falling @ below**2)
-        found = self.solved @ self.shares
-        return np.stack([found - down, found + up], axis=-1)
-
-    def summed(self, of_cell: IntArray, size: int) -> TwoHalves:
-        """Return the intervals of sums of the functions, `of_cell` being the place of every one's sum."""
-        return replace(self, solved=np.eye(size)[of_cell].T @ self.solved)
+    names = ("sensitive", "innocuous")
+    return Estimate(solved @ limits.shares, spread, sum(reports), promised, limits=limits, names=names)
 
 
 def mangat(p: float) -> Channel:

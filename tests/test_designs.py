@@ -245,7 +245,7 @@ def test_a_known_prevalence_is_the_same_question() -> None:
     prevalence = 0.25
     yes = round(n * (0.3 * 0.45 + 0.7 * prevalence))
     found = designs.two_halves({0.7: {"yes": 390, "no": 610}, 0.3: {"yes": yes, "no": n - yes}})
-    assert found.kind_of_intervals == "Wilson, of both halves"
+    assert found.kind_of_intervals == "Wilson, of all shares combined"
     assert found.estimate[0] == pytest.approx(((1 - 0.3) * 0.39 - 0.3 * yes / n) / 0.4, abs=1e-12)
 
 

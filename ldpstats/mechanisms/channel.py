@@ -86,14 +86,9 @@ class RowMechanism(Mechanism):
 
     @cached_property
     def _privacy(self) -> ChannelPrivacy:
-        return ChannelPrivacy(
-            self.strict_epsilon(),
-            "the one value that a respondent reports",
-            certain=self.shown_for_certain(self.values),
-            rows=self.rows,
-            values=self.values,
-            outputs=self.outputs,
-        )
+        level, told = self.strict_epsilon(), self.shown_for_certain(self.values)
+        unit = "the one value that a respondent reports"
+        return ChannelPrivacy(level, unit, certain=told, rows=self.rows, values=self.values, outputs=self.outputs)
 
     def shown_for_certain(self, values: Sequence[Any] | None = None) -> tuple[str, ...]:
         """Return what reports show for certain, in words; nothing where the level is finite.
@@ -105,11 +100,7 @@ class RowMechanism(Mechanism):
         """
         if self._ratio is not None:
             return ()
-        names = (
-            range(self.k) if values is None else values,
-            range(self._outputs) if self.outputs is None else self.outputs,
-        )
-        return tuple(shown_for_certain(self.rows, *names))
+        return tuple(shown_for_certain(self.rows, values or range(self.k), self.outputs or range(self._outputs)))
 
     @cached_property
     def _weights(self) -> WeightedRows:

@@ -267,8 +267,8 @@ class ChannelPrivacy(PrivacyStatement):
         DataFrame
             A row per prior: `before` any report, and the `success` of the best guess given the report, exactly.
         """
-        k, priors = len(self.rows), {}
-        priors["uniform"] = [1] * k
+        k = len(self.rows)
+        priors = {"uniform": [1] * k}
         if prior is not None:
             shares = real_array(prior, "prior")
             if shares.shape != (k,) or not shares.min() >= 0 or not abs(shares.sum() - 1) <= 1e-9:
