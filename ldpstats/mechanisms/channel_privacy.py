@@ -100,9 +100,11 @@ class PairPrivacy(Result):
         return f"{said} is at most {times_as_likely(self.epsilon)} times as likely under {value} as under {against}."
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the level in a row; `times_as_likely` is e^ε."""
+        """Return the level in a row, with what is sent in words; `times_as_likely` is e^ε."""
+        names = ["value", "against", "sent", "epsilon"]
+        frame = pd.DataFrame([(self.value, self.against, self._sent, self.epsilon)], columns=names)
         with np.errstate(over="ignore"):
-            return pd.DataFrame([self.to_dict() | {"epsilon": self.epsilon, "times_as_likely": np.exp(self.epsilon)}])
+            return frame.assign(times_as_likely=np.exp(self.epsilon))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the level and the two values as plain values; an infinite level as a word."""

@@ -123,7 +123,7 @@ class Asked:
                 "It hides some values alone: with epsilon=math.inf it can be asked, and privacy() says what holds."
             )
             raise LdpstatsError(
-                f"{shortened(name)} at epsilon = {name.epsilon!r} for {label(group)!r}",
+                f"{shortened(name)} for {label(group)!r}",
                 f"a mechanism with k = {question.answers} and epsilon = {epsilon!r}",
                 unbounded if name.epsilon == math.inf else "",
             )
