@@ -26,6 +26,8 @@ _AT_RANDOM = "; numbers from all of them assume that it was chosen at random, wh
 _LARGEST_NUMBER = 1 << 62
 _NAMED = 12
 """Up to so many groups have a line each."""
+_CERTAIN = 6
+"""Of what is certain so much is said in words."""
 _LARGEST_EXPONENT = 700
 
 
@@ -88,6 +90,8 @@ class PrivacyStatement(Result):
     chosen : mapping of str to float
         The levels that respondents chose from, by name, where they did, and what those who chose each are promised.
         What is pooled over several of them assumes that the choice does not depend on the answers.
+    certain : tuple of str
+        What single reports show for certain, where the level is infinite and that is known.
 
     Examples
     --------
@@ -120,6 +124,7 @@ class PrivacyStatement(Result):
     substitutes: bool = False
     set_aside: int = 0
     chosen: Mapping[str, float] = field(default_factory=dict)
+    certain: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", _level(self.epsilon, "epsilon"))
@@ -144,6 +149,8 @@ class PrivacyStatement(Result):
             raise LdpstatsError(f"substitutes = {shortened(self.substitutes)}", "True or False")
         if type(self.set_aside) is not int or not 0 <= self.set_aside <= _LARGEST_NUMBER:
             raise LdpstatsError(f"set_aside = {shortened(self.set_aside)}", "a whole number of rows, from 0")
+        if not isinstance(self.certain, tuple) or not all(isinstance(told, str) for told in self.certain):
+            raise LdpstatsError(f"certain = {shortened(self.certain)}", "a tuple of texts")
         self._refuse_contradictions()
 
     def _refuse_contradictions(self) -> None:
@@ -155,19 +162,21 @@ class PrivacyStatement(Result):
             )
         if self.delta_at_nominal is not None and self.nominal_epsilon is None:
             raise LdpstatsError(f"delta_at_nominal = {self.delta_at_nominal!r} alone", "a nominal epsilon beside it")
-        if self.provably_true is not None and self.epsilon < math.inf:
-            raise LdpstatsError(
-                f"provably_true = {self.provably_true!r} with epsilon = {self.epsilon!r}",
-                "provably true reports where the level is infinite alone",
-            )
+        for name in ("provably_true", "certain"):
+            if getattr(self, name) not in (None, ()) and self.epsilon < math.inf:
+                raise LdpstatsError(
+                    f"{name} = {shortened(getattr(self, name))} with epsilon = {self.epsilon!r}",
+                    "what is sure where the level is infinite alone",
+                )
 
     def __hash__(self) -> int:
         return hash((self.epsilon, self.unit, *sorted(self.per_group.items())))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # a mapping proxy cannot be pickled, and statements travel with tables to worker processes
-        rest = (self.nominal_epsilon, self.delta_at_nominal, self.provably_true, self.substitutes, self.set_aside)
-        return PrivacyStatement, (self.epsilon, self.unit, dict(self.per_group), *rest, dict(self.chosen))
+        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        plain = {"per_group": dict(self.per_group), "chosen": dict(self.chosen)}
+        return type(self), tuple({**given, **plain}.values())
 
     @property
     def headline(self) -> str:
@@ -183,6 +192,7 @@ class PrivacyStatement(Result):
             parts.append(f"nominal epsilon = {rounded_up(self.nominal_epsilon)}{holds}")
         if self.provably_true is not None:
             parts.append(self._true_for_sure())
+        parts += self._certain_lines()
         if self.substitutes:
             parts.append(_MIXED)
         if self.chosen:
@@ -190,6 +200,10 @@ class PrivacyStatement(Result):
         if self.set_aside:
             parts.append(self._left_out)
         return parts
+
+    def _certain_lines(self) -> list[str]:
+        more = len(self.certain) - _CERTAIN
+        return [*self.certain[:_CERTAIN], *([f"{more:,} more reports show something for certain"] if more > 0 else [])]
 
     @property
     def _choices(self) -> str:
@@ -247,6 +261,7 @@ class PrivacyStatement(Result):
             self.substitutes or other.substitutes,
             self.set_aside + other.set_aside,
             _larger_each(self.chosen, other.chosen),
+            tuple(dict.fromkeys((*self.certain, *other.certain))),
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -280,6 +295,9 @@ class PrivacyStatement(Result):
             sentences.append(f"Nominal is a paper's own accounting{holds}; what is guaranteed is the strict level.")
         if self.provably_true is not None:
             sentences.append(f"{self._true_for_sure()}: whoever sees one of these knows the answer.")
+        sentences += [f"{told[0].upper()}{told[1:]}." for told in self._certain_lines()]
+        if self.certain and self.per_group:
+            sentences.append("The protocol's mechanism_for(group).privacy() says what holds between single values.")
         if self.substitutes:
             sentences.append(f"{_MIXED[0].upper()}{_MIXED[1:]}.")
         if self.chosen:
@@ -343,12 +361,13 @@ class PrivacyStatement(Result):
     def to_dict(self) -> dict[str, Any]:
         """Return the statement as plain values; an infinite level as a word, because JSON has no number for it.
 
-        Rows that were set aside, and levels that were chosen, are there where there are some.
+        Rows that were set aside, levels that were chosen, and what is certain, are there where there are some.
         """
-        plain = {field.name: plain_level(getattr(self, field.name)) for field in fields(self)}
+        plain = {field.name: plain_level(getattr(self, field.name)) for field in fields(PrivacyStatement)}
         for name in ("per_group", "chosen"):
             plain[name] = {about: plain_level(level) for about, level in getattr(self, name).items()}
-        return {name: value for name, value in plain.items() if value or name not in ("set_aside", "chosen")}
+        plain["certain"] = list(self.certain)
+        return {name: value for name, value in plain.items() if value or name not in ("set_aside", "chosen", "certain")}
 
 
 def _row(level: float, kind: str = "strict") -> list[str]:

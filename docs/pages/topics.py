@@ -78,6 +78,26 @@ TOPICS = (
         ("mechanism", "mechanisms", "recommend", "extend.Mechanism", "extend.Reports", "Memo"),
     ),
     Topic(
+        "channels",
+        "Channels, and designs without a device",
+        "Any randomizer by its rows, those that protect sensitive values alone, and the designs of surveys on paper, "
+        "whose answers are counted and estimated in one call: :doc:`answers on paper </how-to/answers-on-paper>`.",
+        (
+            "Channel",
+            "URR",
+            "URAP",
+            "designs.warner",
+            "designs.forced_response",
+            "designs.unrelated_question",
+            "designs.two_halves",
+            "designs.mangat",
+            "designs.kuk",
+            "designs.disguised_response",
+            "designs.crosswise",
+            "designs.triangular",
+        ),
+    ),
+    Topic(
         "estimates",
         "Estimated frequencies of one attribute",
         "What a mechanism makes of its reports: frequencies with their exact variances, covariances and intervals.",
@@ -183,8 +203,9 @@ TOPICS = (
     Topic(
         "privacy",
         "Privacy levels and audits",
-        "Statements of ε with their unit, and the comparison of what a mechanism claims with what it does.",
-        ("PrivacyStatement", "audit", "Audit"),
+        "Statements of ε with their unit, also value by value, and the comparison of what a mechanism claims with "
+        "what it does.",
+        ("PrivacyStatement", "ChannelPrivacy", "PairPrivacy", "audit", "Audit"),
     ),
     Topic(
         "forged-reports",

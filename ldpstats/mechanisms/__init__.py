@@ -2,6 +2,7 @@
 
 from ldpstats.mechanisms.base import GRID_LEVEL, Mechanism, ReportFormat, Reports, joint_ratio
 from ldpstats.mechanisms.channel import Channel
+from ldpstats.mechanisms.channel_privacy import ChannelPrivacy, PairPrivacy
 from ldpstats.mechanisms.cohorts import ORAPPOR, ORR, RAPPOR
 from ldpstats.mechanisms.dbitflip import DBitFlip, DBitFlipPM
 from ldpstats.mechanisms.grr import GRR, RR, FakeResponse, fake_numerators, least_fake
@@ -63,6 +64,7 @@ __all__ = [
     "URAP",
     "URR",
     "Channel",
+    "ChannelPrivacy",
     "DBitFlip",
     "DBitFlipPM",
     "FakeResponse",
@@ -72,6 +74,7 @@ __all__ = [
     "OneHotCMS",
     "OpenRAPPOR",
     "OpenRR",
+    "PairPrivacy",
     "ReportFormat",
     "Reports",
     "SHist",

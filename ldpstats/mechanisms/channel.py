@@ -20,7 +20,7 @@ from ldpstats.errors import LdpstatsError, one_line, shortened
 from ldpstats.estimation import Estimate, ProcessedEstimate
 from ldpstats.limits import LARGEST_JOINT
 from ldpstats.mechanisms.base import Mechanism, Reports
-from ldpstats.mechanisms.channel_privacy import ChannelPrivacy, Numerators, worst_ratio_of_rows
+from ldpstats.mechanisms.channel_privacy import ChannelPrivacy, Numerators, shown_for_certain, worst_ratio_of_rows
 from ldpstats.noise import ChannelNoise, Tally
 from ldpstats.noise.channels import DenseChannel, structured
 from ldpstats.numbers.arrays import counts_array
@@ -46,7 +46,7 @@ class RowMechanism(Mechanism):
     values: tuple[Any, ...] | None
     outputs: tuple[Any, ...] | None
 
-    @property
+    @cached_property
     def sender(self) -> Mechanism:
         """The channel with these rows: so devices need not know where they come from."""
         return Channel(self.rows, self.values, self.outputs)
@@ -83,10 +83,25 @@ class RowMechanism(Mechanism):
 
     def privacy(self) -> ChannelPrivacy:
         """Return the guarantee of one report, also between any two values."""
-        level = self.strict_epsilon()
-        return ChannelPrivacy(
-            level, "the one value that a respondent reports", rows=self.rows, values=self.values, outputs=self.outputs
-        )
+        return self._privacy
+
+    @cached_property
+    def _privacy(self) -> ChannelPrivacy:
+        level, told = self.strict_epsilon(), self.shown_for_certain(self.values)
+        unit = "the one value that a respondent reports"
+        return ChannelPrivacy(level, unit, certain=told, rows=self.rows, values=self.values, outputs=self.outputs)
+
+    def shown_for_certain(self, values: Sequence[Any] | None = None) -> tuple[str, ...]:
+        """Return what reports show for certain, in words; nothing where the level is finite.
+
+        Parameters
+        ----------
+        values : sequence, optional
+            What the values are called, if they are not called by their numbers.
+        """
+        if self._ratio is not None:
+            return ()
+        return tuple(shown_for_certain(self.rows, values or range(self.k), self.outputs or range(self._outputs)))
 
     @cached_property
     def _weights(self) -> WeightedRows:
@@ -96,13 +111,13 @@ class RowMechanism(Mechanism):
         """Draw an output by the row of each value."""
         return draws.pick_of(self._weights, values)
 
-    def tally(self, counts: Mapping[Any, int] | Sequence[int]) -> Tally:
+    def tally(self, counts: Mapping[Any, int] | pd.Series[int] | Sequence[int]) -> Tally:
         """Return counts of outputs, such as those of a survey on paper, as what is estimated from.
 
         Parameters
         ----------
-        counts : mapping or sequence of int
-            How often each output came: by its name, or all in their order.
+        counts : mapping, Series or sequence of int
+            How often each output came: by its name, as `value_counts` returns it, or all in their order.
 
         Examples
         --------
@@ -111,22 +126,27 @@ class RowMechanism(Mechanism):
         >>> design.tally({"yes": 450, "no": 550}).counts
         array([550, 450])
         """
-        if isinstance(counts, Mapping):
+        if isinstance(counts, (Mapping, pd.Series)):
             names = tuple(range(self._outputs)) if self.outputs is None else self.outputs
-            if {*counts} != {*names}:
-                raise LdpstatsError(f"counts of {one_line([*counts])}", f"a count of each output: {one_line([*names])}")
+            given = [*counts.keys()]
+            if {*given} != {*names} or len(given) > len(names):
+                raise LdpstatsError(
+                    f"counts of {one_line(given)}",
+                    f"a count of each output, once: {one_line([*names])}",
+                    "Write 0 for an output that never came; a Series has reindex(outputs, fill_value=0).",
+                )
             counts = [counts[name] for name in names]
         numbers = counts_array(counts, self._outputs, "counts of outputs")
-        return Tally(self.noise, numbers, int(numbers.sum()))
+        return Tally(self.noise, numbers, sum(numbers.ravel().tolist()))
 
     def estimate(  # type: ignore[override]  # also of counts
-        self, reports_or_counts: Reports | Tally | Mapping[Any, int], method: str = "unbiased"
+        self, reports_or_counts: Reports | Tally | Mapping[Any, int] | pd.Series[int], method: str = "unbiased"
     ) -> Estimate | ProcessedEstimate:
         """Estimate the frequencies of the values from reports, from a tally, or from counts of outputs by name.
 
         Parameters
         ----------
-        reports_or_counts : Reports, Tally or mapping
+        reports_or_counts : Reports, Tally, mapping or Series
             What privatize, count or simulate returned; or how often each output came.
         method : str
             As for every mechanism: "unbiased", "mle", ...
@@ -139,10 +159,9 @@ class RowMechanism(Mechanism):
         [0.425, 0.024, 0.379, 0.471]
         """
         given = reports_or_counts
-        estimate = Mechanism.estimate(self, self.tally(given) if isinstance(given, Mapping) else given, method)
-        if self.values is None or not isinstance(estimate, Estimate):
-            return estimate
-        return replace(estimate, names=tuple(map(str, self.values)))
+        reports = self.tally(given) if isinstance(given, (Mapping, pd.Series)) else given
+        estimate = Mechanism.estimate(self, reports, method)
+        return estimate if self.values is None else replace(estimate, names=tuple(map(str, self.values)))
 
 
 @dataclass(frozen=True, init=False)
@@ -241,8 +260,7 @@ class Channel(RowMechanism):
         group : sequence of str
             The attributes whose cells are the values.
         """
-        several = product(*(domain.categories[name] for name in group))
-        cells = domain.categories[group[0]] if len(group) == 1 else tuple(several)
+        cells = cell_names(domain, group)
         if self.values not in (None, cells):
             raise LdpstatsError(
                 f"a channel of the values {shortened(self.values)} for the categories {shortened(cells)} of "
@@ -274,6 +292,12 @@ class Channel(RowMechanism):
     @cached_property
     def _digest(self) -> str:
         return sha256(repr((self.rows, self.values, self.outputs)).encode()).hexdigest()[:16]
+
+
+def cell_names(domain: Domain, group: Sequence[str]) -> tuple[Any, ...]:
+    """Return the categories of an attribute, or the combinations of those of several."""
+    several = product(*(domain.categories[name] for name in group))
+    return domain.categories[group[0]] if len(group) == 1 else tuple(several)
 
 
 def _names(given: object, what: str, number: int) -> tuple[Any, ...] | None:

@@ -174,7 +174,7 @@ def mechanism(name: str, k: int, epsilon: float, **options: Any) -> Mechanism:
     try:
         return kind.asked_for(k, epsilon, **options)
     except TypeError as error:
-        own = [field.name for field in fields(kind) if field.name not in ("k", "epsilon")]
+        own = [field.name for field in fields(kind) if field.name not in ("k", "epsilon", "sensitive_epsilon")]
         raise LdpstatsError(
             f"the options {one_line(list(options))} for {kind.name}",
             f"{one_line(own)} beside k and epsilon",

@@ -277,7 +277,10 @@ class DenseChannel(ChannelNoise):
 
     @cached_property
     def _inverse(self) -> FloatArray:
-        """The pseudo-inverse, where the outputs identify the frequencies."""
+        """The inverse of least variance where all values are equally frequent, if the outputs identify the frequencies.
+
+        It is the only one where there are as many outputs as values. Its estimates add up to one.
+        """
         rank = int(np.linalg.matrix_rank(self.rows))
         if rank < self.cells:
             raise NotIdentifiedError(
@@ -285,11 +288,12 @@ class DenseChannel(ChannelNoise):
                 "channels whose rows are linearly independent",
                 "Such reports tell only some contrasts; combine them with other blocks in one table.",
             )
-        inverse: FloatArray = np.linalg.pinv(self.rows)
+        scale = np.sqrt(self.rows.mean(axis=0))
+        inverse: FloatArray = np.linalg.pinv(self.rows / scale) / scale[:, None]
         return inverse
 
     def debias(self, proportions: FloatArray) -> FloatArray:
-        """Return the unbiased estimate of the frequencies by the pseudo-inverse, where these are identified."""
+        """Return the unbiased estimate of the frequencies by that inverse, where these are identified."""
         return proportions @ self._inverse
 
     def simulate(self, true_counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
