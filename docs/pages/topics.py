@@ -149,6 +149,8 @@ TOPICS = (
             "power",
             "power_curve",
             "PowerCurve",
+            "best_channel",
+            "BestChannel",
         ),
     ),
     Topic(
