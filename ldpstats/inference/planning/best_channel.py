@@ -11,12 +11,13 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from pandas.api.types import is_hashable
 
 from ldpstats.answers.columns import listed
 from ldpstats.errors import LdpstatsError, one_line, shortened
-from ldpstats.inference.engine.detectability import report_information
-from ldpstats.inference.planning.channel_programmes import least_variance, most_information
-from ldpstats.inference.planning.design import Margins, margins_of
+from ldpstats.inference.engine.detectability import product_of, report_information
+from ldpstats.inference.planning.channel_programmes import SEEN, least_variance, most_information
+from ldpstats.inference.planning.design import margins_of
 from ldpstats.mechanisms import Channel
 from ldpstats.numbers.arrays import FloatArray, IntArray, at_least, positive_epsilon, real_array
 from ldpstats.numbers.randomness import Rng, generator
@@ -31,14 +32,15 @@ _AIMS: dict[str, str] = {
     "fit": "a test of given frequencies",
     "independence": "a test of independence",
 }
-_TESTS = ("fit", "independence")
+_TESTS = {"fit": 1, "independence": 2}
+"""Of how many attributes."""
 _LEVELS = (0.01, 10.0)
 _MOST_TARGETS, _MOST_CELLS = 33, 36
-_LARGEST = 1e100
-_WITHIN = np.arange(4) / 4
+_LARGEST, _RAREST = 1e100, 5e-4
+_WITHIN = np.arange(8) / 8
 """Where numbers between two points are looked at, beside the points."""
 _MARGIN = 1e-12
-_UNBIASED, _MIXED = 1e-9, 1e-6
+_UNBIASED, _MIXED, _NEAR = 1e-9, 1e-6, 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -140,8 +142,8 @@ class BestChannel(Result):
         facts = {
             "Strict epsilon of a report": rounded_up(self.channel.epsilon),
             "Values, outputs": f"{self.channel.k}, {len(self.channel.rows[0])}",
-            "Attained": f"{self.attained:.6g}",
-            f"No channel is {'above' if self._is_test else 'below'}": f"{self.bound:.6g}",
+            "Attained": f"{self.attained:.4g}",
+            f"No channel is {'above' if self._is_test else 'below'}": f"{self.bound:.4g}",
         }
         sentences = [
             f"Measured is {self.measured}.",
@@ -182,8 +184,10 @@ def best_channel(
     aim : {"mean", "proportion", "contrast", "fit", "independence"}
         The mean of scores, the share of a set of values, a weighted sum of shares: for these the variance is made
         least, the largest that any values of the respondents cause. Or a test that frequencies are the `prior`, or that
-        a table is the product of its margins: for these the noncentrality is made most, on average over directions,
-        while no direction (nor a margin) is seen less than a tenth as well.
+        a table is the product of its margins: for these the noncentrality is made most, on average over directions of
+        departures, none of which is seen less than .05 times as well; for independence not less than .25, and margins
+        neither, without which it is not tested. Such a channel is best where the margins are about those given:
+        elsewhere SS may find more.
     of : sequence, optional
         For "mean" a score per value (by default the values), for "proportion" the values in question, for "contrast" a
         weight per value.
@@ -206,8 +210,8 @@ def best_channel(
     ====================================
     Strict epsilon of a report  1
     Values, outputs             3, 2
-    Attained                    0.920674
-    No channel is below         0.920666
+    Attained                    0.9207
+    No channel is below         0.9207
     ====================================
     Measured is n times the variance that randomization causes, under the value where it is largest.
     The best channel does with 0.00084 % fewer respondents, at most.
@@ -228,25 +232,26 @@ def best_channel(
             f"aim = {aim!r} with points = {shortened(points)} and of = {shortened(of)}",
             "points with the aim 'mean' alone, without `of` and `prior`; `of` with numbers alone",
         )
-    names = listed(values)
+    sides = [_different(side) for side in (listed(values) if aim == "independence" else [values])]
     if aim in _TESTS:
-        sides = [listed(side) for side in (names if aim == "independence" else [names])]
-        if len(sides) != 1 + (aim == "independence"):
-            raise LdpstatsError(f"the values {shortened(values)}", "two sequences, of categories of rows and columns")
-        cells = names if aim == "fit" else tuple(product(*sides))
-        return _for_test(
-            aim,
-            cells,
-            level,
-            margins_of(tuple(map(len, sides)), [prior] if prior is not None and aim == "fit" else prior),
-        )
+        return _for_test(aim, sides, level, [prior] if aim == "fit" and prior is not None else prior)
     if points is None:
-        return _for_number(aim, names, level, _scores(aim, names, of), prior)
-    low, high = real_array(names, "the ends of a range") if len(names) == 2 else (math.nan, math.nan)
-    if not low < high:
+        return _for_number(aim, sides[0], level, _scores(aim, sides[0], of), prior)
+    low, high = real_array(values, "the ends of a range").tolist() if len(sides[0]) == 2 else (0.0, 0.0)
+    # written so that a NaN fails
+    if not (_NEAR * max(abs(low), abs(high)) < high - low <= _LARGEST):
         raise LdpstatsError(f"the range {shortened(values)}", "its two ends, the lower one first")
     grid = np.linspace(low, high, at_least(points, 2, "points", _MOST_TARGETS))
     return _for_number(aim, tuple(grid.tolist()), level, grid, None, rounds=True)
+
+
+def _different(values: Any) -> tuple[Any, ...]:
+    names = listed(values)
+    if not all(map(is_hashable, names)) or len({*names}) < max(len(names), 2):
+        raise LdpstatsError(
+            f"the values {shortened(values)}", "two or more, all different; for a table, two such lists"
+        )
+    return names
 
 
 def _scores(aim: Aim, names: tuple[Any, ...], of: Any) -> FloatArray:
@@ -313,15 +318,24 @@ def _variance(given: FloatArray, shares: FloatArray | None, step: float | None) 
     return float(between.max()), words
 
 
-def _for_test(aim: Aim, names: tuple[Any, ...], epsilon: float, margins: Margins) -> BestChannel:
-    if len(names) > _MOST_CELLS:
+def _for_test(aim: Aim, sides: Sequence[tuple[Any, ...]], epsilon: float, prior: Any) -> BestChannel:
+    """Return the channel that shows departures from frequencies, or from the product of two margins, best."""
+    if len(sides) != _TESTS[aim] or math.prod(map(len, sides)) > _MOST_CELLS:
         raise LdpstatsError(
-            f"{len(names)} cells", f"up to {_MOST_CELLS}", "Form classes; SS is near the best with many."
+            f"{' x '.join(str(len(side)) for side in sides)} cells for the aim {aim!r}",
+            f"values, or the two sides of a table, with up to {_MOST_CELLS} cells",
+            "With equally frequent values SS is the best channel for a test of fit, however many they are.",
         )
+    margins = margins_of(tuple(map(len, sides)), prior)
+    if product_of(margins).min() < _RAREST:
+        raise LdpstatsError(f"a cell with the frequency {product_of(margins).min():.2g}", f"at least {_RAREST}")
     rows, bound = most_information(margins, epsilon)
-    channel = _channel(rows, names, epsilon)
+    channel = _channel(rows, sides[0] if aim == "fit" else tuple(product(*sides)), epsilon)
     information = report_information(channel.noise, margins)
-    measured = "the noncentrality that a report adds for departures of Cohen's w = 1, on average over directions"
+    measured = (
+        "the noncentrality that a report adds for departures of Cohen's w = 1, on average over directions, by channels "
+        f"that see none of them less than {SEEN[len(margins)]} times as well"
+    )
     return BestChannel(aim, channel, np.zeros(0), float(np.trace(information)) / len(information), bound, measured)
 
 

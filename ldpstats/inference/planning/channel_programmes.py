@@ -19,10 +19,10 @@ _CLOSE = 3e-5
 """Programmes stop within this share of their bound, or after so many rounds; the bound holds in any case."""
 _DRAWN = 1 << 14
 _COLUMNS = 200
-_KEPT = 1200
-_NEGLIGIBLE = 1e-7
-SEEN_AT_LEAST = 0.1
-"""Every departure, margins included, is seen so well beside the dependence on average: the latter needs the margins."""
+_KEPT = 400
+_NEGLIGIBLE, _RARE = 1e-7, 1e-3
+SEEN = {1: 0.05, 2: 0.25}
+"""How well every direction is seen at least, beside those tested: independence is not tested without the margins."""
 
 
 def least_variance(
@@ -41,8 +41,8 @@ def least_variance(
     k, least, bit = targets.size, math.exp(-epsilon), 1 / math.tanh(epsilon / 2)
     # beside what a single bit counts for
     targets, squares = targets / bit, squares / bit**2
-    order, counts = np.argsort(targets), np.repeat(np.linspace(-2, 2, 41), k)
-    ranks = np.tile(np.arange(k), 41)[:, None]
+    order, counts = np.argsort(targets), np.repeat(np.linspace(-2, 2, 21), k)
+    ranks = np.tile(np.arange(k), 21)[:, None]
     favoured: BoolArray = np.empty((counts.size, k), dtype=np.bool_)
     favoured[:, order] = np.where(counts[:, None] < 0, np.arange(k) <= ranks, np.arange(k) >= ranks)
     bound = -math.inf
@@ -112,9 +112,12 @@ def most_information(margins: Sequence[FloatArray], epsilon: float) -> tuple[Flo
 
     product, (wanted, free) = product_of(margins), departures(margins)
     number, sides, least = wanted.shape[1], wanted.shape[1] + free.shape[1], math.exp(-epsilon)
+    seen_at_least = SEEN[len(margins)] / number
     likely = np.where(_sets(product.size, epsilon), 1.0, least)
     mass = likely @ product
-    seen = likely @ np.hstack([wanted, free]) / np.sqrt(mass)[:, None]
+    # beside the most that a report can tell, so that solvers keep their digits
+    most = math.sinh(epsilon / 2) ** 2
+    seen = likely @ np.hstack([wanted, free]) / np.sqrt(most * mass)[:, None]
     columns = _foremost(np.square(seen[:, :number]).sum(axis=1) / mass) | _foremost(np.square(seen).sum(axis=1) / mass)
     columns[: product.size] = True  # randomized response is among them
     bound = math.inf
@@ -126,7 +129,7 @@ def most_information(margins: Sequence[FloatArray], epsilon: float) -> tuple[Flo
         total: Any = np.square(seen[columns, :number]).sum(axis=1) @ masses
         taken: Any = matrix_frac(information[number:, :number], information[number:, number:]) if sides > number else 0
         whole: Any = likely[columns].T @ masses == 1
-        floor: Any = information >> SEEN_AT_LEAST / number * total * np.eye(sides)
+        floor: Any = information >> seen_at_least * total * np.eye(sides)
         problem: Any = cvxpy.Problem(cvxpy.Maximize(total - taken), [whole, floor])
         problem.solve(solver=cvxpy.CLARABEL)
         if masses.value is None:
@@ -136,8 +139,9 @@ def most_information(margins: Sequence[FloatArray], epsilon: float) -> tuple[Flo
         # the tangent at this information
         cross, own = information.value[:number, number:], information.value[number:, number:]
         beside = np.hstack([np.eye(number), -cross @ np.linalg.pinv(own, hermitian=True)])
-        gain = beside.T @ beside + floor.dual_value
-        gain[:number, :number] -= SEEN_AT_LEAST / number * np.trace(floor.dual_value) * np.eye(number)
+        prices, axes = np.linalg.eigh(floor.dual_value)
+        gain = beside.T @ beside + (axes * np.maximum(prices, 0)) @ axes.T
+        gain[:number, :number] -= seen_at_least * np.maximum(prices, 0).sum() * np.eye(number)
         surplus = (((seen @ gain) * seen).sum(axis=1) - likely @ whole.dual_value) / mass
         bound = min(bound, float(whole.dual_value.sum() + max(surplus.max(), 0.0)))
         if bound - problem.value <= _CLOSE * problem.value or not left:
@@ -145,10 +149,10 @@ def most_information(margins: Sequence[FloatArray], epsilon: float) -> tuple[Flo
         columns[columns] = masses.value > _NEGLIGIBLE * masses.value.max()
         columns[: product.size] = True
         columns |= _foremost(surplus)
-    used = masses.value > _NEGLIGIBLE * masses.value.max()
+    used = masses.value > _RARE * masses.value.max()
     outputs, kept = likely[columns][used].T, masses.value[used]
     kept += np.linalg.lstsq(outputs, 1 - outputs @ kept)[0]
-    surpassed_by_none = bound if product.size <= ENUMERATED else math.sinh(epsilon / 2) ** 2
+    surpassed_by_none = most * (bound if product.size <= ENUMERATED else 1)
     return outputs * np.maximum(kept, 0), surpassed_by_none / number
 
 
