@@ -16,7 +16,7 @@ from pandas.api.types import is_hashable
 from ldpstats.answers.columns import listed
 from ldpstats.errors import LdpstatsError, one_line, shortened
 from ldpstats.inference.engine.detectability import product_of, report_information
-from ldpstats.inference.planning.channel_programmes import SEEN, least_variance, most_information
+from ldpstats.inference.planning.channel_programmes import SEEN, least_variance, most_information, too_few_digits
 from ldpstats.inference.planning.design import margins_of
 from ldpstats.mechanisms import Channel
 from ldpstats.numbers.arrays import FloatArray, IntArray, at_least, positive_epsilon, real_array
@@ -248,9 +248,7 @@ def best_channel(
 def _different(values: Any) -> tuple[Any, ...]:
     names = listed(values)
     if not all(map(is_hashable, names)) or len({*names}) < max(len(names), 2):
-        raise LdpstatsError(
-            f"the values {shortened(values)}", "two or more, all different; for a table, two such lists"
-        )
+        raise LdpstatsError(f"the values {shortened(values)}", "two or more, all different; two such lists for a table")
     return names
 
 
@@ -284,14 +282,10 @@ def _for_number(
         )
     centred, every = (targets - middle) / half, np.eye(targets.size)
     shares = None if prior is None else margins_of((len(names),), [prior])[0]
-    mixes: FloatArray = every
-    squares = centred**2
-    if shares is not None:
-        mixes = np.bincount(alike, weights=shares).astype(float)[None]
-        squares = mixes @ centred**2
-    elif rounds:
+    mixes: FloatArray = every if shares is None else np.bincount(alike, weights=shares)[None].astype(float)
+    if rounds:
         mixes = np.vstack([(1 - share) * every[:-1] + share * every[1:] for share in _WITHIN] + [every[-1:]])
-        squares = (mixes @ centred) ** 2
+    squares = (mixes @ centred) ** 2 if rounds else mixes @ centred**2
     rows, counts, bound = least_variance(centred, epsilon, mixes, squares)
     if rounds:
         bound = least_variance(centred, epsilon, every, centred**2)[-1]
@@ -299,7 +293,7 @@ def _for_number(
     matrix, centred = channel.noise.matrix(), centred[alike]
     counts += np.linalg.lstsq(matrix, centred - matrix @ counts)[0]
     if not np.allclose(matrix @ counts, centred, rtol=0, atol=_UNBIASED):
-        raise _too_few_digits(epsilon)
+        raise too_few_digits(epsilon)
     attained, measured = _variance(matrix @ counts**2 - centred**2, shares, 2 / (len(names) - 1) if rounds else None)
     return BestChannel(aim, channel, middle + half * counts, half**2 * attained, half**2 * bound, measured, rounds)
 
@@ -323,8 +317,8 @@ def _for_test(aim: Aim, sides: Sequence[tuple[Any, ...]], epsilon: float, prior:
     if len(sides) != _TESTS[aim] or math.prod(map(len, sides)) > _MOST_CELLS:
         raise LdpstatsError(
             f"{' x '.join(str(len(side)) for side in sides)} cells for the aim {aim!r}",
-            f"values, or the two sides of a table, with up to {_MOST_CELLS} cells",
-            "With equally frequent values SS is the best channel for a test of fit, however many they are.",
+            f"values, or the two sides of a table, of up to {_MOST_CELLS} cells",
+            "SS is the best channel for a test of fit with equally frequent values, however many they are.",
         )
     margins = margins_of(tuple(map(len, sides)), prior)
     if product_of(margins).min() < _RAREST:
@@ -347,9 +341,5 @@ def _channel(rows: FloatArray, names: tuple[Any, ...], epsilon: float) -> Channe
     mixed = float((excess / (excess + (limit - 1) * common)).max())
     channel = Channel(((1 - mixed) * rows + mixed * common).tolist(), values=names)
     if mixed > _MIXED or channel.epsilon > epsilon:
-        raise _too_few_digits(epsilon)
+        raise too_few_digits(epsilon)
     return channel
-
-
-def _too_few_digits(epsilon: float) -> LdpstatsError:
-    return LdpstatsError(f"epsilon = {epsilon!r}, for which the solver's digits are too few", "a level nearer to 1")

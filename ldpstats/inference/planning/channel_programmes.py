@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,7 @@ _CLOSE = 3e-5
 _DRAWN = 1 << 14
 _COLUMNS = 200
 _KEPT = 400
-_NEGLIGIBLE, _RARE = 1e-7, 1e-3
+_NEGLIGIBLE, _RARE, _SPARE = 1e-7, 1e-4, 2e-4
 SEEN = {1: 0.05, 2: 0.25}
 """How well every direction is seen at least, beside those tested: independence is not tested without the margins."""
 
@@ -41,10 +43,9 @@ def least_variance(
     k, least, bit = targets.size, math.exp(-epsilon), 1 / math.tanh(epsilon / 2)
     # beside what a single bit counts for
     targets, squares = targets / bit, squares / bit**2
-    order, counts = np.argsort(targets), np.repeat(np.linspace(-2, 2, 21), k)
-    ranks = np.tile(np.arange(k), 21)[:, None]
-    favoured: BoolArray = np.empty((counts.size, k), dtype=np.bool_)
-    favoured[:, order] = np.where(counts[:, None] < 0, np.arange(k) <= ranks, np.arange(k) >= ranks)
+    # at first the sets of all values from one on, upwards or downwards
+    counts, first = np.repeat(np.linspace(-2, 2, 21), k), np.tile(targets, 21)[:, None]
+    favoured: BoolArray = np.where(counts[:, None] < 0, targets <= first, targets >= first)
     bound = -math.inf
     for left in reversed(range(_ROUNDS)):
         likely = np.where(favoured, 1.0, least).T
@@ -55,14 +56,14 @@ def least_variance(
             b_ub=squares,
             A_eq=np.column_stack([equal, np.zeros(2 * k)]),
             b_eq=np.concatenate([np.ones(k), targets]),
-            bounds=[*[(0, None)] * counts.size, (None, None)],
             method="highs-ds",
             options={"dual_feasibility_tolerance": 1e-10, "primal_feasibility_tolerance": 1e-10},
         )
         if solved.status:
-            raise LdpstatsError(f"a channel for {k} values at epsilon = {epsilon!r} that HiGHS cannot find", "another")
+            raise too_few_digits(epsilon)
         constant, slope = np.split(solved.eqlin.marginals, 2)
-        share = np.maximum(-solved.ineqlin.marginals, 0) / np.maximum(-solved.ineqlin.marginals, 0).sum()
+        share = np.maximum(-solved.ineqlin.marginals, 0)
+        share /= share.sum()
         curve = share @ mixes
         further = _lowest_points(curve, slope, constant, least)
         brackets = curve * further[:, None] ** 2 - slope * further[:, None] - constant
@@ -103,8 +104,8 @@ def most_information(margins: Sequence[FloatArray], epsilon: float) -> tuple[Flo
 
     What a report tells of departures of unit size, the margins being unknown, is the Schur complement of an
     information that is linear in the masses of the columns: concave, and below its tangents, whose largest value is a
-    linear programme's over all sets of cells. Of many cells sets are drawn; the bound is then sinh²(ε/2) for all
-    directions together, which no report surpasses.
+    linear programme's over all sets of cells. Of many cells sets are drawn; the bound is then that of all directions
+    together, at most sinh²(ε/2).
     """
     import cvxpy
     from cvxpy.atoms.affine.reshape import reshape
@@ -115,8 +116,9 @@ def most_information(margins: Sequence[FloatArray], epsilon: float) -> tuple[Flo
     seen_at_least = SEEN[len(margins)] / number
     likely = np.where(_sets(product.size, epsilon), 1.0, least)
     mass = likely @ product
-    # beside the most that a report can tell, so that solvers keep their digits
-    most = math.sinh(epsilon / 2) ** 2
+    # the most that a report can tell of all directions: its outputs have sets of this share of the respondents
+    share = max(1 / (1 + 1 / least), float(product.min()))
+    most = (1 - least) ** 2 * share * (1 - share) / (least + (1 - least) * share) ** 2
     seen = likely @ np.hstack([wanted, free]) / np.sqrt(most * mass)[:, None]
     columns = _foremost(np.square(seen[:, :number]).sum(axis=1) / mass) | _foremost(np.square(seen).sum(axis=1) / mass)
     columns[: product.size] = True  # randomized response is among them
@@ -129,22 +131,24 @@ def most_information(margins: Sequence[FloatArray], epsilon: float) -> tuple[Flo
         total: Any = np.square(seen[columns, :number]).sum(axis=1) @ masses
         taken: Any = matrix_frac(information[number:, :number], information[number:, number:]) if sides > number else 0
         whole: Any = likely[columns].T @ masses == 1
-        floor: Any = information >> seen_at_least * total * np.eye(sides)
+        floor: Any = information >> (1 + _SPARE) * seen_at_least * total * np.eye(sides)
         problem: Any = cvxpy.Problem(cvxpy.Maximize(total - taken), [whole, floor])
-        problem.solve(solver=cvxpy.CLARABEL)
+        with warnings.catch_warnings(), suppress(cvxpy.SolverError):
+            # of inaccurate solutions, whose distance from the best the bound tells
+            warnings.simplefilter("ignore", UserWarning)
+            problem.solve(solver=cvxpy.CLARABEL)
         if masses.value is None:
-            raise LdpstatsError(
-                f"a channel for {product.size} cells at epsilon = {epsilon!r} that Clarabel cannot find", "another"
-            )
+            raise too_few_digits(epsilon)
         # the tangent at this information
         cross, own = information.value[:number, number:], information.value[number:, number:]
         beside = np.hstack([np.eye(number), -cross @ np.linalg.pinv(own, hermitian=True)])
         prices, axes = np.linalg.eigh(floor.dual_value)
         gain = beside.T @ beside + (axes * np.maximum(prices, 0)) @ axes.T
-        gain[:number, :number] -= seen_at_least * np.maximum(prices, 0).sum() * np.eye(number)
+        floored = seen_at_least * np.maximum(prices, 0).sum()
+        gain[:number, :number] -= (1 + _SPARE) * floored * np.eye(number)
         surplus = (((seen @ gain) * seen).sum(axis=1) - likely @ whole.dual_value) / mass
-        bound = min(bound, float(whole.dual_value.sum() + max(surplus.max(), 0.0)))
-        if bound - problem.value <= _CLOSE * problem.value or not left:
+        bound = min(bound, float(_SPARE * floored + whole.dual_value.sum() + max(surplus.max(), 0.0)))
+        if bound - problem.value <= _CLOSE * problem.value + _SPARE * floored or not left:
             break
         columns[columns] = masses.value > _NEGLIGIBLE * masses.value.max()
         columns[: product.size] = True
@@ -154,6 +158,11 @@ def most_information(margins: Sequence[FloatArray], epsilon: float) -> tuple[Flo
     kept += np.linalg.lstsq(outputs, 1 - outputs @ kept)[0]
     surpassed_by_none = most * (bound if product.size <= ENUMERATED else 1)
     return outputs * np.maximum(kept, 0), surpassed_by_none / number
+
+
+def too_few_digits(epsilon: float) -> LdpstatsError:
+    """Return the error about what a solver cannot find, or not well enough."""
+    return LdpstatsError(f"epsilon = {epsilon!r}, for which the solver's digits are too few", "a level nearer to 1")
 
 
 def _sets(cells: int, epsilon: float) -> BoolArray:
