@@ -25,15 +25,15 @@ Numerators: TypeAlias = tuple[tuple[int, ...], ...]
 _SHOWN = 12
 
 
-def worst_ratio_of_rows(rows: Sequence[Sequence[int]]) -> Fraction | None:
+def worst_ratio_of_rows(rows: Sequence[Sequence[Any]]) -> Fraction | None:
     """Return the largest ratio of two numbers in one column; None where only one of them is 0."""
     worst = Fraction(1)
     for column in zip(*rows, strict=True):
         least, most = min(column), max(column)
         if least == 0 < most:
             return None
-        if least and most * worst.denominator > worst.numerator * least:
-            worst = Fraction(most, least)
+        if least:
+            worst = max(worst, Fraction(most) / Fraction(least))
     return worst
 
 

@@ -174,7 +174,9 @@ def mechanism(name: str, k: int, epsilon: float, **options: Any) -> Mechanism:
     except TypeError as error:
         own = [field.name for field in fields(kind) if field.name not in ("k", "epsilon")]
         raise LdpstatsError(
-            f"the options {one_line(list(options))} for {kind.name}", f"{one_line(own)} beside k and epsilon"
+            f"the options {one_line(list(options))} for {kind.name}",
+            f"{one_line(own)} beside k and epsilon",
+            "Its rows make a channel: give them in Python, or the file of a protocol." if kind is Channel else "",
         ) from error
 
 

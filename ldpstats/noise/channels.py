@@ -21,6 +21,8 @@ RAREST = 2.0**-64
 """The grid's step: no output of a mechanism is rarer, but a channel in floating point may call it impossible."""
 # a share of probabilities: what differs by less differs by rounding
 _ALIKE = 1e-12
+_SAID = 1e-10
+"""By what share the probability of a fake may be off where it is said by that of the truth."""
 
 
 class ChannelNoise(NoiseModel):
@@ -517,11 +519,15 @@ class CohortChannel(ChannelNoise):
 
 
 def structured(matrix: FloatArray) -> ChannelNoise:
-    """Return a square channel as `TruthOrFake`, if every output is as likely for all values but its own."""
+    """Return a square channel as `TruthOrFake`, if every output is as likely for all values but its own.
+
+    Fakes so rare that a double near 1 does not say how rare stay in a matrix.
+    """
     others = np.where(np.eye(len(matrix), dtype=bool), np.nan, matrix)
     fakes = np.nanmin(others, axis=0)
     faked = float(fakes.sum())
-    if np.all(np.nanmax(others, axis=0) <= (1 + _ALIKE) * fakes) and 0 < faked < 1:
+    said = abs(1 - (1 - faked) - faked) <= _SAID * faked
+    if np.all(np.nanmax(others, axis=0) <= (1 + _ALIKE) * fakes) and 0 < faked < 1 and said:
         return TruthOrFake(1 - faked, tuple((fakes / faked).tolist()))
     return DenseChannel(matrix)
 
