@@ -2,8 +2,8 @@
 
 For numbers from -1 to 1 that are rounded to 17 points: n times the largest variance, rounding included, the bound that
 no mechanism for such numbers goes below, and Duchi's bit, the piecewise and the hybrid mechanism (Wang et al. 2019).
-For other aims: GRR, SS, OUE and SUE with their own estimates, whole reports for tests. *Gap* is how many respondents
-fewer the best channel of all may need. Power is simulated.
+For other aims: GRR, SS, OUE and SUE with their own estimates, whole reports for tests. *Gap* is how many more
+respondents it may need than the best channel of all. Power is simulated.
 
     python benchmarks/best_channel.py           # the whole study, some minutes
     python benchmarks/best_channel.py --quick   # without the power

@@ -89,7 +89,7 @@ class BestChannel(Result):
 
     @property
     def gap(self) -> float:
-        """By what share of the respondents the best channel may do with fewer, at most."""
+        """How many more respondents it may need than the best channel of all, as a share of those."""
         excess = self.bound / self.attained if self._is_test else self.attained / self.bound
         return max(excess - 1, 0.0)
 
@@ -147,7 +147,7 @@ class BestChannel(Result):
         }
         sentences = [
             f"Measured is {self.measured}.",
-            f"The best channel of all does with at most {100 * self.gap:.2g} % fewer respondents.",
+            f"It needs at most {100 * self.gap:.2g} % more respondents than the best channel of all.",
         ]
         if not self._is_test:
             sentences.append("The average of the outputs' scores over all reports is the estimate, without bias.")
