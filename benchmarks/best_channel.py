@@ -38,12 +38,18 @@ def of_range(epsilon: float) -> dict[str, float | str]:
     piecewise = 4 * root / (3 * (root - 1) ** 2)
     # below this level it is Duchi's
     hybrid = duchi if epsilon <= 0.61 else (root + 3) / (3 * root * (root - 1)) + duchi / root
-    others = {"duchi": duchi, "piecewise": piecewise, "hybrid": hybrid}
+    others: dict[str, float | str] = {"duchi": duchi, "piecewise": piecewise, "hybrid": hybrid}
     return _row("numbers from -1 to 1", epsilon, best) | others
 
 
 def _row(aim: str, epsilon: float, best: BestChannel) -> dict[str, float | str]:
-    own = {"aim": aim, "epsilon": epsilon, "best": best.attained, "bound": best.bound, "gap %": 100 * best.gap}
+    own: dict[str, float | str] = {
+        "aim": aim,
+        "epsilon": epsilon,
+        "best": best.attained,
+        "bound": best.bound,
+        "gap %": 100 * best.gap,
+    }
     return own | {"outputs": len(best.channel.rows[0])}
 
 
@@ -53,7 +59,7 @@ def of_number(
     """Return the variance of a mean, a share or a contrast of k values beside those by known mechanisms."""
     best = ldp.best_channel(range(k), epsilon, aim, of=of, prior=prior)  # type: ignore[arg-type]  # an aim
     wanted = np.isin(np.arange(k), of).astype(float) if aim == "proportion" else np.array(of, dtype=float)
-    others = {}
+    others: dict[str, float | str] = {}
     for name in KNOWN:
         noise = ldp.mechanism(name, k=k, epsilon=epsilon).noise
         given = np.array([wanted @ noise.covariance(true) @ wanted for true in np.eye(k)])
@@ -70,7 +76,7 @@ def of_test(margins: Sequence[Sequence[float]], epsilon: float) -> dict[str, flo
         if single
         else ldp.best_channel(sides, epsilon, "independence", prior=margins)
     )
-    others = {}
+    others: dict[str, float | str] = {}
     for name in KNOWN:
         noise: NoiseModel = ldp.mechanism(name, k=best.channel.k, epsilon=epsilon).finest.noise
         if name in ("grr", "ss") or best.channel.k <= _WHOLE:

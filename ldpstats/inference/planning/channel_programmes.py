@@ -22,7 +22,7 @@ _CLOSE = 3e-5
 _DRAWN = 1 << 14
 _COLUMNS = 200
 _KEPT = 400
-_NEGLIGIBLE, _RARE, _SPARE = 1e-7, 1e-4, 2e-4
+_NEGLIGIBLE, _RARE, _SPARE = 1e-7, 1e-5, 2e-4
 SEEN = {1: 0.05, 2: 0.25}
 """How well every direction is seen at least, beside those tested: independence is not tested without the margins."""
 
@@ -155,9 +155,10 @@ def most_information(margins: Sequence[FloatArray], epsilon: float) -> tuple[Flo
         columns |= _foremost(surplus)
     used = masses.value > _RARE * masses.value.max()
     outputs, kept = likely[columns][used].T, masses.value[used]
-    kept += np.linalg.lstsq(outputs, 1 - outputs @ kept)[0]
+    # each in proportion, so that none becomes negative
+    kept *= 1 + np.linalg.lstsq(outputs * kept, 1 - outputs @ kept)[0]
     surpassed_by_none = most * (bound if product.size <= ENUMERATED else 1)
-    return outputs * np.maximum(kept, 0), surpassed_by_none / number
+    return outputs * kept, surpassed_by_none / number
 
 
 def too_few_digits(epsilon: float) -> LdpstatsError:

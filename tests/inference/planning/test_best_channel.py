@@ -124,6 +124,11 @@ class TestNumbers:
         # off by more than 5.1 standard errors: a chance of 3e-7 per seed, which is fixed
         assert abs(mean - np.dot(counts, [1, 2, 3, 4, 5]) / n) < 5.1 * math.sqrt(best.attained / n)
 
+    def test_bound_of_a_range_is_that_without_rounding(self) -> None:
+        rounded, points = ldp.best_channel((-1, 1), 3.0, points=5), ldp.best_channel([-1, -0.5, 0, 0.5, 1], 3.0)
+        assert rounded.bound <= points.attained < rounded.attained
+        assert rounded.bound == pytest.approx(points.bound, rel=1e-4)
+
     def test_numbers_are_rounded_to_themselves_on_average(self) -> None:
         best = ldp.best_channel((-3, 5), 1.0, points=5)
         points = np.array([-3.0, -1.0, 1.0, 3.0, 5.0])
@@ -175,6 +180,12 @@ class TestTests:
         whole = report_information(best.channel.noise, [np.outer(*frequencies).ravel()] if margins[1:] else frequencies)
         share = 0.25 if margins[1:] else 0.05
         assert np.linalg.eigvalsh(whole)[0] >= share * best.attained
+
+    @pytest.mark.parametrize("epsilon", [0.5, 3.0])
+    def test_in_a_table_of_sixteen_cells_dependence_is_told_much_of(self, epsilon: float) -> None:
+        best = best_for([[0.25] * 4] * 2, epsilon)
+        assert best.attained * (1 - 1e-8) <= best.bound <= 1.001 * best.attained
+        assert best.attained >= (1 - 1e-6) * told(ldp.SS(16, epsilon).finest.noise, [np.full(4, 0.25)] * 2)
 
     @pytest.mark.parametrize("prior", [[0.4, 0.3, 0.2, 0.1], RANDOM])
     def test_fit_is_the_linear_programme_over_all_sets(
