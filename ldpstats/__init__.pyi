@@ -18,6 +18,7 @@ from .errors import (
 )
 from .inference import (
     Association as Association,
+    BestChannel as BestChannel,
     CollectorComparison as CollectorComparison,
     Effect as Effect,
     Hypothesis as Hypothesis,
@@ -30,6 +31,7 @@ from .inference import (
     PublishedResult as PublishedResult,
     SampleSizeCurve as SampleSizeCurve,
     association as association,
+    best_channel as best_channel,
     compare_collectors as compare_collectors,
     conditional_independence_test as conditional_independence_test,
     goodness_of_fit_test as goodness_of_fit_test,

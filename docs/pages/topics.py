@@ -170,6 +170,8 @@ TOPICS = (
             "power",
             "power_curve",
             "PowerCurve",
+            "best_channel",
+            "BestChannel",
         ),
     ),
     Topic(

@@ -27,6 +27,7 @@ from ldpstats.inference.hypothesis_tests.log_linear import (
 )
 from ldpstats.inference.hypothesis_tests.result import Hypothesis, HypothesisResult, null_model_test
 from ldpstats.inference.hypothesis_tests.tested_pairs import IndependenceTests
+from ldpstats.inference.planning.best_channel import BestChannel, best_channel
 from ldpstats.inference.planning.plans import Plan, plan
 from ldpstats.inference.planning.sizing import (
     PowerCurve,
@@ -41,6 +42,7 @@ from ldpstats.inference.published import PublishedResult, naive_test, two_step_t
 __all__ = [
     "AmongMany",
     "Association",
+    "BestChannel",
     "CollectorComparison",
     "Effect",
     "Hypothesis",
@@ -57,6 +59,7 @@ __all__ = [
     "PublishedResult",
     "SampleSizeCurve",
     "association",
+    "best_channel",
     "compare_collectors",
     "conditional_independence_test",
     "goodness_of_fit_test",

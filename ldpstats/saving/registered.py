@@ -57,6 +57,7 @@ _HOMES = {
     "inference.hypothesis_tests.log_linear": ["LogLinearFit"],
     "inference.hypothesis_tests.result": ["Hypothesis", "HypothesisResult"],
     "inference.hypothesis_tests.tested_pairs": ["IndependenceTests", "PairTest"],
+    "inference.planning.best_channel": ["BestChannel"],
     "inference.planning.plans": ["Plan"],
     "inference.planning.sizing": ["PowerCurve", "SampleSizeCurve"],
     "inference.published.published_result": ["PublishedResult"],
