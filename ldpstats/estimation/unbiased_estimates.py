@@ -19,6 +19,9 @@ from ldpstats.numbers.arrays import FloatArray
 
 Made = TypeVar("Made")
 
+# how far, relative to its multiples, a sum of cells may be from what reports tell; singular values that are rounding
+_TOLD, _FLAT = 1e-7, 1e-11
+
 
 class LinearPooling:
     """Weighted least squares with weights that depend on the designs only, so that the estimate stays unbiased.
@@ -29,6 +32,7 @@ class LinearPooling:
     """
 
     def __init__(self, measurements: Sequence[Block]) -> None:
+        self._whole = measurements
         both = [block.summed for block in measurements]
         self._measurements, self._sums = [block for block, _ in both], [added for _, added in both]
         for block in self._measurements:
@@ -61,21 +65,38 @@ class LinearPooling:
         cells = designs[0][0].shape[1]
         uniform = np.full(cells, 1 / cells)
         covariances = _of_each(measurements, lambda block: block.report_covariance(uniform))
-        weights = [block.n / np.diagonal(own) for block, own in zip(measurements, covariances, strict=True)]
+        variances = [np.diagonal(own) for own in covariances]
+        # an output that every report brings tells nothing
+        weights = [
+            np.divide(block.n, own, out=np.zeros(own.shape), where=own > 0)
+            for block, own in zip(measurements, variances, strict=True)
+        ]
         weighted = [matrix.T * weight for (matrix, _), weight in zip(designs, weights, strict=True)]
         gram = sum(
             (left @ matrix for left, (matrix, _) in zip(weighted, designs, strict=True)), np.zeros((cells, cells))
         )
-        if np.linalg.matrix_rank(gram, hermitian=True) < cells:
-            raise NotIdentifiedError(
-                f"{len(designs)} blocks that identify only some contrasts of {cells} cells",
-                "blocks that together identify every cell",
-                "Test hypotheses about the contrasts they do tell, or collect a block that asks for the cells.",
-            )
         ends = np.cumsum([left.shape[1] for left in weighted])[:-1]
-        operators = np.split(np.linalg.solve(gram, np.hstack(weighted)), ends, axis=1)
+        operators = np.split(self._solved(gram, np.hstack(weighted)), ends, axis=1)
         offsets = [weight @ offset for weight, (_, offset) in zip(operators, designs, strict=True)]
         return operators, -np.sum(offsets, axis=0)
+
+    def _solved(self, gram: FloatArray, weighted: FloatArray) -> FloatArray:
+        """Solve the normal equations; refused where cells stay open."""
+        if np.linalg.matrix_rank(gram, hermitian=True) < len(gram):
+            number = "a block that identifies" if len(self._measurements) == 1 else "blocks that identify"
+            raise NotIdentifiedError(
+                f"{number} only some contrasts of {len(gram)} cells",
+                "blocks that together identify every cell",
+                "bounds() says what is known of the cells; mean, share and functional estimate what the reports do tell; "
+                "or collect a block that asks for the cells.",
+            )
+        return np.linalg.solve(gram, weighted)
+
+    def tells(self, forms: FloatArray) -> bool:
+        """Say whether the reports identify sums of cells, with a row of multiples each."""
+        pairs = zip(self.operators, (block.design()[0] for block in self._whole), strict=True)
+        told = np.sum([forms @ operator @ matrix for operator, matrix in pairs], axis=0)
+        return bool(np.all(np.abs(told - forms) <= _TOLD * np.abs(forms).max(axis=1, keepdims=True)))
 
     def estimate(self, counts: Sequence[NDArray[np.int64]]) -> FloatArray:
         """Return the estimated cell frequencies for one tally per measurement (leading axes: many tables)."""
@@ -159,6 +180,14 @@ class UnbiasedPooling(LinearPooling):
             weights = [share * np.eye(block.question.cells)[block.classes] for share, block in own]
             return weights, -(shares * stack.fakes).sum(axis=0)
         return super()._chosen(measurements)
+
+
+class ContrastPooling(LinearPooling):
+    """The same where blocks leave cells open: right for the sums of cells that they do identify (see `tells`)."""
+
+    def _solved(self, gram: FloatArray, weighted: FloatArray) -> FloatArray:
+        solved: FloatArray = np.linalg.pinv(gram, rcond=_FLAT, hermitian=True) @ weighted
+        return solved
 
 
 def closed_form(blocks: Sequence[Block]) -> Estimate:

@@ -564,8 +564,15 @@ class Table(Result):
 
     @cached_property
     def measured_cells(self) -> Measured:
-        """The cells as its own reports tell them, without bias, with the covariance at shares that answers can have."""
-        found, blocks = self.unbiased, [block for block in self.blocks if block.n]
+        """The cells as its own reports tell them, without bias, with the covariance at shares that answers can have.
+
+        Where they leave cells open, the sums that they tell.
+        """
+        blocks = [block for block in self.blocks if block.n]
+        try:
+            found = self.unbiased
+        except NotIdentifiedError:
+            return self.measured
         if len(blocks) == 1 and blocks[0].question.is_bijection:
             own = measured_by(blocks)
             return Measured.of_cells(found.estimate, own.sums.T @ own.covariance @ own.sums, found.n)
