@@ -12,7 +12,7 @@ from ldpstats.confidence.inversion import Quantity
 from ldpstats.errors import LdpstatsError
 from ldpstats.numbers.arrays import BoolArray, FloatArray, IntArray, integers_below
 
-_STEPS, _SETTLED = 60, 1e-7
+_STEPS, _SETTLED = 30, 1e-4
 _RIDGE = 1e-13
 
 
@@ -36,14 +36,21 @@ class GroupMeans:
             raise LdpstatsError(f"{means} groups for a {self.name}", "one for a mean, two that are compared")
         if not np.isfinite(self.scores).all() or not self.groups.any(axis=1).all():
             raise LdpstatsError("scores that are not finite, or a group of no cell", "a finite score for every cell")
+        spans = [np.ptp(own[group]) for own, group in zip(self.scores, self.groups, strict=True)]
+        if not any(spans):
+            raise LdpstatsError("scores that are all the same", "scores that differ, so that answers make a difference")
         first, last = self.groups[0], self.groups[-1]
         if (first & last).any() and (first != last).any():
             raise LdpstatsError("groups that share some cells", "two groups without a cell in common, or the same one")
         if self.name == "ratio" and (self.scores[self.groups].min() < 0 or not self.highest_of_each.all()):
-            raise LdpstatsError("a ratio of means of scores some of which are negative, or all zero", "scores above zero")
+            raise LdpstatsError(
+                "a ratio of means of scores some of which are negative, or all zero", "scores above zero"
+            )
 
     @classmethod
-    def of_cells(cls, groups: BoolArray, scores: FloatArray, name: Literal["mean", "difference", "ratio"]) -> GroupMeans:
+    def of_cells(
+        cls, groups: BoolArray, scores: FloatArray, name: Literal["mean", "difference", "ratio"]
+    ) -> GroupMeans:
         """Return means by groups and scores of every cell, shape (means, cells); alike cells make up one part."""
         asked = np.concatenate([groups, np.where(groups, scores, 0.0)])
         different, parts = np.unique(asked, axis=1, return_inverse=True)

@@ -220,7 +220,8 @@ class PooledReports:
     def of(cls, blocks: Sequence[Block], forms: FloatArray | None = None) -> PooledReports | None:
         """Return the reports; None if a block counts no reports, cells are not identified, or there are many.
 
-        With `forms`, sums of cells with a row each, these alone must be identified. Sets of values are counted by value: the estimate is made of that.
+        With `forms`, sums of cells with a row each, these alone must be identified. Sets of values are counted by
+        value: the estimate is made of that.
         """
         answered = [block.by_value for block in blocks if block.n]
         if not answered or any(not np.isfinite(block.noise.largest) for block in answered):
@@ -305,6 +306,7 @@ class PooledReports:
             return np.concatenate([self.below(comparison, values[p], c) for p, c in zip(parts, some, strict=True)])
         cells = self.fitted(comparison, values, counts)
         slope = comparison.quantity.gradient(cells @ comparison.members, values)[..., comparison.parts]
+        slope = slope - (slope @ self.pooling.of_total)[:, None]  # shares add up to one
         gap, variance, weights = np.zeros(len(cells)), np.zeros(len(cells)), []
         for block, operator, seen in zip(self.blocks, self.pooling.operators, counts, strict=True):
             weight = slope @ operator
@@ -363,6 +365,18 @@ class ScoreInversion:
         low = self._first(scale, shares <= most, lambda tried: tried <= most)
         high = self._first(scale[::-1], (shares >= least)[::-1], lambda tried: tried >= least)
         return self._value(np.array([[-math.inf if low is None else low, math.inf if high is None else high]]))
+
+    def sides(self, value: float) -> tuple[float, float]:
+        """Return one-sided p-values: that the quantity is so large or larger, and that it is so small or smaller.
+
+        Tails at the ends of the range are taken as in `limits`.
+        """
+        low, high = ends_of(self.comparison)
+        tried = np.array([low, np.clip(value, low, high), high])
+        at_low, share, at_high = self.reports.below(self.comparison, tried, self.reports.counts)
+        tails = [(share, least_tail(at_low)), (1 - share, least_tail(1 - at_high))]
+        above, below = (min(float(tail / most), 1.0) if most > 0 else 1.0 for tail, most in tails)
+        return above, below
 
     def _first(self, scale: FloatArray, accepted: BoolArray, accept: Callable[[FloatArray], BoolArray]) -> float | None:
         """Return where, in the order of the scale, the accepted values begin; None if at its first one."""

@@ -87,16 +87,28 @@ class LinearPooling:
             raise NotIdentifiedError(
                 f"{number} only some contrasts of {len(gram)} cells",
                 "blocks that together identify every cell",
-                "bounds() says what is known of the cells; mean, share and functional estimate what the reports do tell; "
-                "or collect a block that asks for the cells.",
+                "bounds() says what is known of the cells, and functional(weights) estimates what the reports tell; or "
+                "collect a block that asks for the cells.",
             )
         return np.linalg.solve(gram, weighted)
 
+    @cached_property
+    def of_total(self) -> FloatArray:
+        """What every cell takes of what the estimates lack of one in all, by their covariance at uniform frequencies.
+
+        Nothing where they always add up to one. Supports do not: by themselves they tell the total with noise.
+        """
+        cells = self._measurements[0].question.cells
+        covariance = self.covariance(np.full(cells, 1 / cells))
+        with_total = covariance.sum(axis=1)
+        known = with_total.sum() <= _TOLD * np.trace(covariance)
+        return np.zeros(cells) if known else with_total / with_total.sum()
+
     def tells(self, forms: FloatArray) -> bool:
-        """Say whether the reports identify sums of cells, with a row of multiples each."""
+        """Say whether the reports identify sums of cells, with a row of multiples each: but for constants, offsets."""
         pairs = zip(self.operators, (block.design()[0] for block in self._whole), strict=True)
-        told = np.sum([forms @ operator @ matrix for operator, matrix in pairs], axis=0)
-        return bool(np.all(np.abs(told - forms) <= _TOLD * np.abs(forms).max(axis=1, keepdims=True)))
+        missed = np.sum([forms @ operator @ matrix for operator, matrix in pairs], axis=0) - forms
+        return bool(np.all(np.ptp(missed, axis=1) <= _TOLD * np.abs(forms).max(axis=1)))
 
     def estimate(self, counts: Sequence[NDArray[np.int64]]) -> FloatArray:
         """Return the estimated cell frequencies for one tally per measurement (leading axes: many tables)."""

@@ -21,6 +21,7 @@ from ldpstats.tables.unbiased_cells import assuming, improper_in_words
 if TYPE_CHECKING:
     from ldpstats.tables.conditional import Conditional
     from ldpstats.tables.crosstab import Crosstab
+    from ldpstats.tables.functionals import Functional
     from ldpstats.tables.table import Table
     from ldpstats.tables.table_set import TableSet
 
@@ -64,6 +65,21 @@ def conditional_intervals(found: Conditional) -> Intervals:
         _floats(limits[..., 1]),
         f"proportion, {_LEVEL}" if plausible else "proportion",
         groups=tuple(f"{given} {one}" for one in within for _ in of),
+    )
+
+
+def functional_intervals(functional: Functional) -> Intervals:
+    """Return the figures of a functional with their intervals."""
+    frame, fit = functional.to_frame(), functional.table.channel_fit()
+    level = f"{100 * (1 - functional.alpha):g} % interval"
+    return Intervals(
+        f"{functional.name[0].upper()}{functional.name[1:]}",
+        _notes(functional.table),
+        tuple(" · ".join(map(str, line)) or functional.name for line in functional.lines),
+        _floats(frame["estimate"].to_numpy()),
+        _floats(frame["lower"].to_numpy()),
+        _floats(frame["upper"].to_numpy()),
+        f"estimate, {level}" if fit.plausible else "estimate",
     )
 
 

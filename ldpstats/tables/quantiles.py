@@ -1,0 +1,189 @@
+"""Quantiles of ordered attributes: the category in or below which a share of the respondents are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ldpstats.answers.columns import Category
+from ldpstats.errors import LdpstatsError
+from ldpstats.estimation import ASSUMED
+from ldpstats.noise import simulation
+from ldpstats.numbers.arrays import FloatArray, IntArray, significance
+from ldpstats.presentation import Summary, plain_values, summary_of_figures
+from ldpstats.tables.conditional import TableResult
+from ldpstats.tables.functionals import Functional, Given, share_of, within_each
+from ldpstats.tables.table import Table
+from ldpstats.tables.unbiased_cells import assuming, provenance_in_words
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Quantile(TableResult):
+    """A quantile of an ordered attribute, or one within each of some categories, as `Table.quantile` finds it.
+
+    Parameters
+    ----------
+    table : Table
+    name : str
+        Which quantile of what, in words.
+    of : str
+        The attribute.
+    q : float
+    below : tuple of Functional
+        The shares of the first, the first two, ... categories, of all but the last.
+    alpha : float
+        One minus the level of intervals that are asked for without one.
+
+    Examples
+    --------
+    >>> import ldpstats as ldp
+    >>> domain = ldp.Domain({"sex": ["F", "M"], "cars": [0, 1, 2]})
+    >>> table = ldp.SampledGroups(domain, epsilon=2.0).simulate([600, 300, 100, 300, 500, 200], rng=1)["sex", "cars"]
+    >>> table.quantile("cars", 0.75, given="sex").to_frame()
+         quantile  lower  upper
+    sex
+    F           1      1      1
+    M           1      1      1
+    """
+
+    table: Table
+    name: str
+    of: str
+    q: float
+    below: tuple[Functional, ...]
+    alpha: float = 0.05
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "alpha", significance(self.alpha))
+
+    @property
+    def estimate(self) -> Any:
+        """The category, or one for each line: so many shares of categories and all below are estimated less than q."""
+        return self._named(self._places)
+
+    def conf_int(self, alpha: float | None = None, simultaneous: bool = False) -> Any:
+        """Return the first and the last category that are not rejected, of each line.
+
+        A category is too low where a score test rejects that a share q are in or below it, and too high where it
+        rejects that less are below it (Woodruff's interval); each test is one-sided, and they are made from the ends
+        on until one does not reject.
+
+        Parameters
+        ----------
+        alpha : float, optional
+            One minus the level; by default that of the result.
+        simultaneous : bool
+            Whether all intervals hold at once with this level, by Bonferroni's inequality, instead of each by itself.
+        """
+        first, last = self._limits(alpha, simultaneous)
+        ends = [list(pair) for pair in zip(self._listed(first), self._listed(last), strict=True)]
+        return ends if self.below[0].headers else ends[0]
+
+    def to_frame(self, alpha: float | None = None, simultaneous: bool = False) -> pd.DataFrame:
+        """Return a row per line: the quantile and its interval.
+
+        Parameters
+        ----------
+        alpha, simultaneous
+            As in `conf_int`.
+        """
+        first, last = self._limits(alpha, simultaneous)
+        columns = {"quantile": self._places, "lower": first, "upper": last}
+        frame = pd.DataFrame({name: self._listed(places) for name, places in columns.items()})
+        return frame.set_axis(self.below[0].index if self.below[0].headers else [self.name], axis=0)
+
+    @property
+    def headline(self) -> str:
+        """The quantile with its interval, of a single one; else how many there are."""
+        kind = simulation(self.simulated, self.n)
+        if self.below[0].headers:
+            return f"{self.name}: {len(self._places)} quantiles, n = {self.n:,}{kind}{assuming(self.table)}"
+        first, last = self.conf_int()
+        interval = f"{100 * (1 - self.alpha):g} % interval from {first} to {last}"
+        return f"{self.name}{assuming(self.table)} = {self.estimate}; {interval}{kind}"
+
+    def summary(self, alpha: float | None = None, simultaneous: bool = False) -> Summary:
+        """Return the quantiles to read aloud, and what they rest on.
+
+        Parameters
+        ----------
+        alpha, simultaneous
+            As in `conf_int`.
+        """
+        level = f"{100 * (1 - significance(self.alpha if alpha is None else alpha)):g} %"
+        shares, fit = self.below[0], self.table.channel_fit()
+        figures = self.to_frame(alpha, simultaneous).to_numpy().tolist()
+        rows = [
+            [*map(str, line or (self.name,)), *map(str, own)] for line, own in zip(shares.lines, figures, strict=True)
+        ]
+        together = "simultaneous: all hold at once, by Bonferroni" if simultaneous else "pointwise: each by itself"
+        sentences = [
+            *self.privacy.sentences(self.n),
+            f"Intervals ({together}): categories that are not rejected by {shares.kind_of_intervals}.",
+            *provenance_in_words(self.table),
+            ASSUMED,
+            *fit.warning,
+        ]
+        title = f"{self.name[0].upper()}{self.name[1:]}{simulation(self.simulated, self.n)}{assuming(self.table)}"
+        headers = [*(shares.headers or ("what",)), "quantile", f"{level} from", "to"]
+        return summary_of_figures(title, headers, rows, sentences)
+
+    def to_dict(self, alpha: float | None = None) -> dict[str, Any]:
+        """Return the quantiles as plain values.
+
+        Parameters
+        ----------
+        alpha : float, optional
+            As in `conf_int`.
+        """
+        level = significance(self.alpha if alpha is None else alpha)
+        names = "name of q lines estimate level intervals n privacy simulated channel_fit=table.channel_fit"
+        return plain_values(self, names, lines=self.below[0].lines, intervals=self.conf_int(level), level=1 - level)
+
+    @cached_property
+    def _places(self) -> IntArray:
+        """The place of the quantile of each line; that of the nearest category where a group may be empty."""
+        shares = np.array([np.atleast_1d(one.estimate) for one in self.below])
+        return np.count_nonzero(shares < self.q, axis=0)
+
+    @cached_property
+    def _pvalues(self) -> tuple[FloatArray, FloatArray]:
+        """One-sided p-values, shape (shares, lines): that the share is q or more, and that it is q or less."""
+        sides = np.array([[test.sides(self.q) for test in one.tests] for one in self.below])
+        return sides[..., 0], sides[..., 1]
+
+    def _limits(self, alpha: float | None, simultaneous: bool) -> tuple[IntArray, IntArray]:
+        level = significance(self.alpha if alpha is None else alpha) / (len(self._places) if simultaneous else 1)
+        at_least, at_most = (pvalues < level / 2 for pvalues in self._pvalues)
+        first = np.cumprod(at_least, axis=0).sum(axis=0)
+        last = len(self.below) - np.cumprod(at_most[::-1], axis=0).sum(axis=0)
+        return np.minimum(first, self._places), np.maximum(last, self._places)
+
+    def _listed(self, places: IntArray) -> list[Category]:
+        known = self.table.domain.categories[self.of]
+        return [known[place] for place in places.tolist()]
+
+    def _named(self, places: IntArray) -> Any:
+        named = self._listed(places)
+        return named if self.below[0].headers else named[0]
+
+
+def quantile_of(table: Table, of: str, q: float, given: Given) -> Quantile:
+    """Return a quantile of an ordered attribute."""
+    (name,) = table.domain.project(of).names
+    if not table.domain.is_ordered(name):
+        raise LdpstatsError(
+            f"a quantile of {name!r}, whose categories have no order",
+            "ordered categories, or ascending numbers",
+            f"State it: Domain({{{name!r}: ldp.ordered([...])}}), from the lowest to the highest.",
+        )
+    if isinstance(q, bool) or not isinstance(q, (int, float)) or not 0 < q < 1:
+        raise LdpstatsError(f"q = {q!r}", "a number above 0 and below 1, such as 0.5 for the median")
+    known = table.domain.categories[name]
+    shares = tuple(share_of(table, {name: known[:last]}, given) for last in range(1, len(known)))
+    which = "median" if q == 0.5 else f"{q:g} quantile"
+    return Quantile(table, f"{which} of {name}{within_each(table, given)[0]}", name, float(q), shares)
