@@ -245,13 +245,26 @@ class Domain(Shown, Saveable):
         >>> [domain.is_ordered(name) for name in domain.names]
         [True, False, True]
         """
-        values = self.categories[self._known([attribute])[0]]
-        if isinstance(values, Ordered):
-            return True
-        try:
-            return bool(np.all(np.diff(scores_of(attribute, values)) > 0))
-        except DomainError:
-            return False
+        (name,) = self._known([attribute])
+        scores = scores_of(self.categories[name])
+        return isinstance(self.categories[name], Ordered) or (scores is not None and bool(np.all(np.diff(scores) > 0)))
+
+    def has_scores(self, attribute: str) -> bool:
+        """Say whether every category of an attribute stands for a number.
+
+        Parameters
+        ----------
+        attribute : str
+
+        Examples
+        --------
+        >>> from ldpstats import Domain
+        >>> domain = Domain({"sex": ["F", "M"], "cars": [0, 1, 2]})
+        >>> domain.has_scores("sex"), domain.has_scores("cars")
+        (False, True)
+        """
+        (name,) = self._known([attribute])
+        return scores_of(self.categories[name]) is not None
 
     def scores(self, attribute: str) -> FloatArray:
         """Return the number that each category of an attribute stands for: its score, or the number that it is.
@@ -266,7 +279,15 @@ class Domain(Shown, Saveable):
         >>> ldp.Domain({"age": ldp.ordered(["young", "old"], scores=[20, 50])}).scores("age")
         array([20., 50.])
         """
-        return np.array(scores_of(attribute, self.categories[self._known([attribute])[0]]))
+        (name,) = self._known([attribute])
+        scores = scores_of(self.categories[name])
+        if scores is None:
+            raise DomainError(
+                f"the categories {one_line(self.categories[name])} of {name!r} as numbers",
+                "categories that are numbers, or have scores",
+                f"State what they stand for: Domain({{{name!r}: ldp.ordered([...], scores=[...])}}), or scores=[...].",
+            )
+        return np.array(scores)
 
     def size(self, attributes: Iterable[str] | None = None) -> int:
         """Return the number of cells of the product of `attributes` (default: of all).

@@ -94,18 +94,11 @@ def order_of(column: pd.Series[Any], categories: Sequence[Category]) -> Sequence
     return Ordered(categories, middles if known else None)
 
 
-def scores_of(name: str, categories: Sequence[Category]) -> tuple[float, ...]:
-    """Return the numbers that categories stand for: their scores, or those that they are themselves."""
-    own = categories.scores if isinstance(categories, Ordered) else None
-    if own is None and all(map(_is_number, categories)):
-        own = tuple(map(float, categories))
-    if own is None:
-        raise DomainError(
-            f"the categories of {name!r} as numbers",
-            "categories that are numbers, or have scores",
-            f"State them: Domain({{{name!r}: ldp.ordered([...], scores=[...])}}), or give scores=[...] here.",
-        )
-    return own
+def scores_of(categories: Sequence[Category]) -> tuple[float, ...] | None:
+    """Return the numbers that categories stand for, their scores or themselves; None where they have none."""
+    if isinstance(categories, Ordered) and categories.scores is not None:
+        return categories.scores
+    return tuple(map(float, categories)) if all(map(_is_number, categories)) else None
 
 
 def _is_number(value: object) -> bool:
