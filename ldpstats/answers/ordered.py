@@ -7,12 +7,14 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Self
 
+import numpy as np
 import pandas as pd
+from pandas.api.types import is_list_like
 
 from ldpstats.answers.columns import Category, listed
 from ldpstats.errors import DomainError, shortened
 
-_KEYS = {"ordered", "scores"}
+_KEYS, _LARGEST = {"ordered", "scores"}, 1e100
 
 
 class Ordered(tuple[Category, ...]):  # noqa: SLOT001  # a tuple has no room for slots
@@ -22,11 +24,15 @@ class Ordered(tuple[Category, ...]):  # noqa: SLOT001  # a tuple has no room for
 
     def __new__(cls, categories: Sequence[Category], scores: Sequence[float] | None = None) -> Self:
         """Return the categories; `Domain` checks them."""
+        if not is_list_like(categories):
+            raise DomainError(
+                f"the ordered categories {categories!r}", "a list of them, from the lowest to the highest"
+            )
         made = super().__new__(cls, listed(categories))
         made.scores = None if scores is None else _checked_scores(listed(scores), made)
         return made
 
-    def __init__(self, categories: Sequence[Category], scores: tuple[float, ...] | None = None) -> None:
+    def __init__(self, categories: Sequence[Category], scores: Sequence[float] | None = None) -> None:
         """Say what files keep."""
 
     @property
@@ -102,11 +108,13 @@ def scores_of(categories: Sequence[Category]) -> tuple[float, ...] | None:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    """Say whether it is a number that a double can hold."""
+    number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    return number and bool(-_LARGEST < value < _LARGEST)  # type: ignore[operator]  # of a number
 
 
 def _checked_scores(scores: tuple[Any, ...], categories: tuple[Category, ...]) -> tuple[float, ...]:
-    numbers = [float(score) if _is_number(score) or hasattr(score, "dtype") else math.nan for score in scores]
+    numbers = [float(score) if _is_number(score) else math.nan for score in scores]
     ascending = all(low < high for low, high in pairwise(numbers))
     if len(numbers) != len(categories) or not all(map(math.isfinite, numbers)) or not ascending:
         raise DomainError(

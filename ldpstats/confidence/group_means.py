@@ -13,15 +13,15 @@ from ldpstats.errors import LdpstatsError
 from ldpstats.numbers.arrays import BoolArray, FloatArray, IntArray, integers_below
 
 _STEPS, _SETTLED = 30, 1e-4
-_RIDGE = 1e-13
+_RIDGE, _LARGEST = 1e-13, 1e100
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupMeans:
     """The mean of scores in a group of parts of a table, or the difference, or the ratio, of two such means.
 
-    The two groups are the same or have no part in common. In a group of everything a mean is a linear functional of
-    the cells, and where scores are zeros and ones it is a share.
+    The two groups have no part in common. In a group of everything a mean is a linear functional of the cells, and
+    where scores are zeros and ones it is a share.
     """
 
     parts: IntArray  # shape (cells,): the part of each cell
@@ -34,18 +34,15 @@ class GroupMeans:
         integers_below(self.parts, parts, "the parts of a mean")
         if means != (1 if self.name == "mean" else 2) or self.scores.shape != (means, parts):
             raise LdpstatsError(f"{means} groups for a {self.name}", "one for a mean, two that are compared")
-        if not np.isfinite(self.scores).all() or not self.groups.any(axis=1).all():
-            raise LdpstatsError("scores that are not finite, or a group of no cell", "a finite score for every cell")
+        if not np.abs(self.scores).max() < _LARGEST or not self.groups.any(axis=1).all():
+            raise LdpstatsError("scores that are too large, or a group of no cell", f"scores below {_LARGEST:g}")
         spans = [np.ptp(own[group]) for own, group in zip(self.scores, self.groups, strict=True)]
         if not any(spans):
             raise LdpstatsError("scores that are all the same", "scores that differ, so that answers make a difference")
-        first, last = self.groups[0], self.groups[-1]
-        if (first & last).any() and (first != last).any():
-            raise LdpstatsError("groups that share some cells", "two groups without a cell in common, or the same one")
+        if (self.groups.sum(axis=0) > 1).any():
+            raise LdpstatsError("groups that share some cells", "two groups without a cell in common")
         if self.name == "ratio" and (self.scores[self.groups].min() < 0 or not self.highest_of_each.all()):
-            raise LdpstatsError(
-                "a ratio of means of scores some of which are negative, or all zero", "scores above zero"
-            )
+            raise LdpstatsError("a ratio of means of negative scores, or of zeros", "scores of zero and more")
 
     @classmethod
     def of_cells(
@@ -69,7 +66,8 @@ class GroupMeans:
     @property
     def highest_of_each(self) -> FloatArray:
         """The highest score in every group."""
-        return np.where(self.groups, self.scores, -math.inf).max(axis=1)
+        highest: FloatArray = np.where(self.groups, self.scores, -math.inf).max(axis=1)
+        return highest
 
     @property
     def quantity(self) -> Quantity:
@@ -81,17 +79,23 @@ class GroupMeans:
     def value(self, shares: FloatArray) -> FloatArray:
         """Return what shares (..., parts) say; nan or infinite where a group, or a denominator, is empty."""
         first, last = np.moveaxis(self._means(shares), -1, 0)[[0, -1]]
-        return first if self.name == "mean" else first - last if self.name == "difference" else first / last
+        found: FloatArray = first / last if self.name == "ratio" else first - last * (self.name == "difference")
+        return found
 
     def slope(self, shares: FloatArray) -> FloatArray:
         """Return the derivative of the value in every part, at shares (parts,)."""
-        of_each = (self.groups * (self.scores - self._means(shares)[:, None])) / (self.groups @ shares)[:, None]
+        of_each: FloatArray = (self.groups * (self.scores - self._means(shares)[:, None])) / (self.groups @ shares)[
+            :, None
+        ]
         if self.name != "ratio":
-            return of_each[0] - of_each[1] if len(of_each) > 1 else of_each[0]
-        return (of_each[0] - self.value(shares) * of_each[1]) / self._means(shares)[1]
+            difference: FloatArray = of_each[0] - of_each[1] if len(of_each) > 1 else of_each[0]
+            return difference
+        slope: FloatArray = (of_each[0] - self.value(shares) * of_each[1]) / self._means(shares)[1]
+        return slope
 
     def _means(self, shares: FloatArray) -> FloatArray:
-        return (shares @ (self.groups * self.scores).T) / (shares @ self.groups.T)
+        means: FloatArray = (shares @ (self.groups * self.scores).T) / (shares @ self.groups.T)
+        return means
 
     def _weights(self, values: FloatArray) -> FloatArray:
         """Return what the means are multiplied by in the constraint, shape (..., means)."""
@@ -103,7 +107,8 @@ class GroupMeans:
     def _gradient(self, shares: FloatArray, values: FloatArray) -> FloatArray:
         centred = self.groups * (self.scores - self._means(shares)[..., None])
         weights = self._weights(values) / (shares @ self.groups.T)
-        return (weights[..., None] * centred).sum(axis=-2)
+        slope: FloatArray = (weights[..., None] * centred).sum(axis=-2)
+        return slope
 
     def _fitted(self, shares: FloatArray, values: FloatArray) -> FloatArray:
         """Fit shares to a value: groups keep their sizes, and are tilted along their scores."""
@@ -112,11 +117,10 @@ class GroupMeans:
         wanted = np.zeros(values.shape) if self.name == "ratio" else values
         scale = np.abs(compared).max(axis=-1)
         scale = np.where(scale > 0, scale, 1.0)
-        kept = self.groups[: 1 if (self.groups[0] == self.groups[-1]).all() else 2].astype(float)
-        inside = kept.any(axis=0)
-        rows = np.broadcast_to(kept, (*values.shape, *kept.shape))
+        inside = self.groups.any(axis=0)
+        rows = np.broadcast_to(self.groups.astype(float), (*values.shape, *self.groups.shape))
         constraints = np.concatenate([rows, (compared / scale[..., None])[..., None, :]], axis=-2)[..., inside]
-        sums = np.concatenate([sizes[..., : len(kept)], (wanted / scale)[..., None]], axis=-1)
+        sums = np.concatenate([sizes, (wanted / scale)[..., None]], axis=-1)
         fitted = shares.copy()
         fitted[..., inside] = likeliest(shares[..., inside], constraints, sums)
         return fitted

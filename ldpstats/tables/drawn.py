@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ldpstats.tables.conditional import Conditional
     from ldpstats.tables.crosstab import Crosstab
     from ldpstats.tables.functionals import Functional
+    from ldpstats.tables.quantiles import Quantile
     from ldpstats.tables.table import Table
     from ldpstats.tables.table_set import TableSet
 
@@ -80,6 +81,28 @@ def functional_intervals(functional: Functional) -> Intervals:
         _floats(frame["lower"].to_numpy()),
         _floats(frame["upper"].to_numpy()),
         f"estimate, {level}" if fit.plausible else "estimate",
+    )
+
+
+def shares_up_to(quantile: Quantile) -> Intervals:
+    """Return the shares in or below each category but the last, with their intervals, beside the one asked for."""
+    frames = [share.to_frame(quantile.alpha) for share in quantile.below]
+    lines, known = quantile.below[0].lines, quantile.table.domain.categories[quantile.of]
+    rows = [(line, place) for line in range(len(lines)) for place in range(len(frames))]
+    estimates, lower, upper = (
+        tuple(float(frames[place][name].iloc[line]) for line, place in rows) for name in ("estimate", "lower", "upper")
+    )
+    within = quantile.below[0].headers
+    return Intervals(
+        f"{quantile.name[0].upper()}{quantile.name[1:]}",
+        _notes(quantile.table),
+        tuple(f"up to {known[place]}" for _, place in rows),
+        estimates,
+        lower,
+        upper,
+        f"share, {100 * (1 - quantile.alpha):g} % intervals",
+        quantile.q,
+        groups=tuple(" · ".join(map(str, lines[line])) for line, _ in rows) if within else (),
     )
 
 

@@ -104,7 +104,7 @@ class Functional(TableResult):
 
     @property
     def sampling(self) -> Any:
-        """The part of the standard error that a survey of the same respondents without privacy would have had.
+        """The part of the standard error that the true answers of the same respondents to the same questions have.
 
         nan where the reports do not tell how scores spread; `sampling_range` has what is possible then.
         """
@@ -248,14 +248,16 @@ class Functional(TableResult):
     def headline(self) -> str:
         """The estimate with its interval, of a single figure; else how many there are."""
         kind = simulation(self.simulated, self.n)
-        if len(self.means) > 1:
+        if self.headers:
             return f"{self.name}: {len(self.means)} figures, n = {self.n:,}{kind}{assuming(self.table)}"
-        low, high = self.conf_int()
-        level = f"{100 * (1 - self.alpha):g} %"
-        return (
-            f"{self.name}{assuming(self.table)} = {self.estimate:.4g}; {level} interval from {low:.4g} to "
-            f"{high:.4g}{kind}"
+        interval, fits = f"{100 * (1 - self.alpha):g} % interval", self.table.channel_fit().plausible
+        ends = (
+            "from {:.4g} to {:.4g}".format(*self.conf_int())
+            if fits
+            else "none, as the reports do not fit their channel"
         )
+        value = "not estimable" if math.isnan(self.estimate) else f"{self.estimate:.4g}"
+        return f"{self.name}{assuming(self.table)} = {value}; {interval} {ends}{kind}"
 
     def _shown(self, values: FloatArray) -> Any:
         return values if self.headers else values[0]
@@ -289,9 +291,9 @@ class Functional(TableResult):
             raise _not_identified(self.name, cells)
         if self._pooling is None:
             return cells.estimate, never_certain(self.table, cells)
-        total = self._pooling.of_total
-        made = np.eye(total.size) - np.outer(total, np.ones(total.size))
-        return made @ cells.estimate + total, made @ cells.covariance @ made.T
+        total, covariance = self._pooling.of_total, cells.covariance
+        shift = np.outer(covariance.sum(axis=1) - covariance.sum() / 2 * total, total)
+        return cells.estimate + (1 - cells.estimate.sum()) * total, covariance - shift - shift.T
 
     @cached_property
     def _figures(self) -> FloatArray:
@@ -359,7 +361,7 @@ class Functional(TableResult):
     def _parts_in_words(self) -> list[str]:
         if self._pooling is None:
             return ["How much of the standard error is sampling is not known: the table has no reports of its own."]
-        words = "Squared, the two parts of the standard error add up: sampling is what the true values would have had."
+        words = "Squared, the two parts of the standard error add up: sampling is what true answers would have had."
         said = [words, "Privacy is what the channel added to that."]
         unknown = np.isnan(self._figures[:, 2]) & ~np.isnan(self._figures[:, 1])
         if unknown.any():
@@ -405,6 +407,8 @@ def compared(
     else:
         inside, words = _where(table, of)
         what, own = f"share of {words}", inside.astype(float)
+    if (first & second).any():
+        raise LdpstatsError(f"{one} and {other} as groups to compare", "two groups without a category in common")
     joined = "minus" if name == "difference" else "over"
     return _of_each(table, f"{name} of {what}, {one} {joined} {other}", name, own, [first, second], given)
 
@@ -478,7 +482,7 @@ def _where(table: Table, chosen: Chosen) -> tuple[BoolArray, str]:
 
 def _scores(table: Table, of: str, scores: ArrayLike | None) -> FloatArray:
     """Return the score of every cell: those given, or those of the domain."""
-    (name,) = table.domain.project(of).names
+    (name,) = table.domain.project([of]).names
     if scores is None:
         own = table.domain.scores(name)
     else:

@@ -14,7 +14,7 @@ from ldpstats.errors import LdpstatsError
 from ldpstats.estimation import ASSUMED
 from ldpstats.noise import simulation
 from ldpstats.numbers.arrays import FloatArray, IntArray, significance
-from ldpstats.presentation import Summary, plain_values, summary_of_figures
+from ldpstats.presentation import Picture, Summary, plain_values, summary_of_figures
 from ldpstats.tables.conditional import TableResult
 from ldpstats.tables.functionals import Functional, Given, share_of, within_each
 from ldpstats.tables.table import Table
@@ -62,8 +62,9 @@ class Quantile(TableResult):
 
     @property
     def estimate(self) -> Any:
-        """The category, or one for each line: so many shares of categories and all below are estimated less than q."""
-        return self._named(self._places)
+        """The category, or one for each line: the first in or below which q are estimated; None of an empty group."""
+        named = self._listed(self._places)
+        return named if self.below[0].headers else named[0]
 
     def conf_int(self, alpha: float | None = None, simultaneous: bool = False) -> Any:
         """Return the first and the last category that are not rejected, of each line.
@@ -144,11 +145,18 @@ class Quantile(TableResult):
         names = "name of q lines estimate level intervals n privacy simulated channel_fit=table.channel_fit"
         return plain_values(self, names, lines=self.below[0].lines, intervals=self.conf_int(level), level=1 - level)
 
+    def picture(self) -> Picture:
+        """Return what `plot` draws, as data: the shares in or below each category, with intervals, beside q."""
+        from ldpstats.tables.drawn import shares_up_to
+
+        return shares_up_to(self)
+
     @cached_property
     def _places(self) -> IntArray:
-        """The place of the quantile of each line; that of the nearest category where a group may be empty."""
+        """The place of the quantile of each line: as many shares are less than q; -1 where a group may be empty."""
         shares = np.array([np.atleast_1d(one.estimate) for one in self.below])
-        return np.count_nonzero(shares < self.q, axis=0)
+        places: IntArray = np.where(np.isnan(shares).any(axis=0), -1, np.count_nonzero(shares < self.q, axis=0))
+        return places
 
     @cached_property
     def _pvalues(self) -> tuple[FloatArray, FloatArray]:
@@ -161,20 +169,17 @@ class Quantile(TableResult):
         at_least, at_most = (pvalues < level / 2 for pvalues in self._pvalues)
         first = np.cumprod(at_least, axis=0).sum(axis=0)
         last = len(self.below) - np.cumprod(at_most[::-1], axis=0).sum(axis=0)
-        return np.minimum(first, self._places), np.maximum(last, self._places)
+        lowest = np.where(self._places < 0, first, np.minimum(first, self._places))
+        return lowest, np.maximum(last, self._places)
 
-    def _listed(self, places: IntArray) -> list[Category]:
+    def _listed(self, places: IntArray) -> list[Category | None]:
         known = self.table.domain.categories[self.of]
-        return [known[place] for place in places.tolist()]
-
-    def _named(self, places: IntArray) -> Any:
-        named = self._listed(places)
-        return named if self.below[0].headers else named[0]
+        return [known[place] if place >= 0 else None for place in places.tolist()]
 
 
 def quantile_of(table: Table, of: str, q: float, given: Given) -> Quantile:
     """Return a quantile of an ordered attribute."""
-    (name,) = table.domain.project(of).names
+    (name,) = table.domain.project([of]).names
     if not table.domain.is_ordered(name):
         raise LdpstatsError(
             f"a quantile of {name!r}, whose categories have no order",
