@@ -12,7 +12,7 @@ from ldpstats.confidence.inversion import Quantity
 from ldpstats.errors import LdpstatsError
 from ldpstats.numbers.arrays import BoolArray, FloatArray, IntArray, integers_below
 
-_STEPS, _SETTLED = 30, 1e-4
+_STEPS, _SETTLED = 30, 1e-6
 _RIDGE, _LARGEST = 1e-13, 1e100
 
 
