@@ -83,9 +83,8 @@ class LinearPooling:
     def _solved(self, gram: FloatArray, weighted: FloatArray) -> FloatArray:
         """Solve the normal equations; refused where cells stay open."""
         if np.linalg.matrix_rank(gram, hermitian=True) < len(gram):
-            number = "a block that identifies" if len(self._measurements) == 1 else "blocks that identify"
             raise NotIdentifiedError(
-                f"{number} only some contrasts of {len(gram)} cells",
+                f"{len(self._measurements)} blocks that identify only some contrasts of {len(gram)} cells",
                 "blocks that together identify every cell",
                 "bounds() says what is known of the cells, and functional(weights) estimates what the reports tell; or "
                 "collect a block that asks for the cells.",

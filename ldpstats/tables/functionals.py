@@ -70,8 +70,8 @@ class Functional(TableResult):
     >>> found.to_frame().round(3)
          estimate  std_err  sampling  randomization  lower  upper
     sex
-    F       0.453    0.041     0.021          0.035  0.373  0.534
-    M       0.885    0.045     0.022          0.039  0.797  0.974
+    F       0.508    0.048     0.021          0.043  0.414  0.603
+    M       0.968    0.049     0.024          0.043  0.872  1.064
     """
 
     table: Table
@@ -403,10 +403,10 @@ def compared(
     (attribute,) = between
     (first, one), (second, other) = (_where(table, {attribute: category}) for category in pair)
     if isinstance(of, str):
-        what, own = f"mean {of}", _scores(table, of, scores)
+        what, own = f"the mean of {of}", _scores(table, of, scores)
     else:
         inside, words = _where(table, of)
-        what, own = f"share of {words}", inside.astype(float)
+        what, own = f"the share of {words}", inside.astype(float)
     if (first & second).any():
         raise LdpstatsError(f"{one} and {other} as groups to compare", "two groups without a category in common")
     joined = "minus" if name == "difference" else "over"

@@ -47,7 +47,7 @@ class Quantile(TableResult):
          quantile  lower  upper
     sex
     F           1      1      1
-    M           1      1      1
+    M           2      1      2
     """
 
     table: Table
