@@ -85,8 +85,8 @@ TOPICS = (
     Topic(
         "tables",
         "Contingency tables",
-        "Proportions with their covariance, intervals, conditional proportions, cross tabulations, bounds, and what one "
-        "wants to know of a table: means, quantiles, shares, differences and ratios, with what privacy cost.",
+        "Proportions with their covariance, intervals, conditional proportions, cross tabulations and bounds; means, "
+        "quantiles, shares, differences and ratios, with what privacy cost.",
         ("Table", "TableSet", "Crosstab", "Conditional", "Functional", "Quantile", "extend.TABLE_METHODS"),
     ),
     Topic(
