@@ -1,6 +1,6 @@
 """What `import ldpstats as ldp` offers. Types that extensions are made of stand in `ldpstats.extend`."""
 
-from . import plots as plots
+from . import designs as designs, plots as plots
 from .answers.domain import Domain as Domain
 from .answers.ordered import ordered as ordered
 from .attacks.auditing import Audit as Audit, audit as audit

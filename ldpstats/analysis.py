@@ -76,7 +76,7 @@ class Analysis:
     def findings(self) -> Summary:
         """Return what raw answers and what reports show of all pairs, those with the smallest p-values first."""
         raw = self.pairs["raw_verdict"] == DEPENDENT
-        found = self.pairs["verdict"] == DEPENDENT
+        shown = self.pairs["verdict"] == DEPENDENT
         rows = [
             (
                 f"{row['first']} × {row['second']}",
@@ -86,13 +86,13 @@ class Analysis:
             )
             for row in self.pairs.head(_MOST_ROWS).to_dict(orient="records")
         ]
-        left, others = len(self.pairs) - len(rows), (found & ~raw).sum() or "no"
+        left, others = len(self.pairs) - len(rows), (shown & ~raw).sum() or "no"
         rare = (raw & self.pairs["needed"].isna() & self.pairs["needed_at_least"].notna()).any()
         sentences = [
             *([f"And {left:,} pairs with larger p-values; --json has them all."] if left else []),
             (
                 f"Of {counted(int(raw.sum()), 'dependence')} that the raw answers show, the reports show "
-                f"{(found & raw).sum()}, and {others} others. Not shown is not a proof of independence."
+                f"{(shown & raw).sum()}, and {others} others. Not shown is not a proof of independence."
             ),
             (
                 f"respondents needed (by raw answers): of the whole survey, to find what these show with {_POWER:.0%} "
@@ -156,18 +156,20 @@ class Demonstration(Analysis):
         true, used = domain.cells(domain.encode(some), pair), self.protocol.mechanism_for(pair)
         sent = used.privatize(true, rng=self.seed).data
         if isinstance(used, GRR):
-            place = int((sent != true).argmax())
-            codes = np.unravel_index(int(sent[place]), domain.project(pair).shape)
-            report = {one: str(domain.categories[one][code]) for one, code in zip(pair, codes, strict=True)}
+            row = int((sent != true).argmax())
+            codes = np.unravel_index(int(sent[row]), domain.project(pair).shape)
+            report = {
+                attribute: str(domain.categories[attribute][code]) for attribute, code in zip(pair, codes, strict=True)
+            }
             truth = f"{used.truth / GRID:.0%}"
             drawn = f"Her report holds her answers with {truth}, else any other of {used.k - 1}, each as likely."
         else:
-            place, words = 0, str(np.asarray(sent[0]).tolist())
+            row, words = 0, str(np.asarray(sent[0]).tolist())
             report = {pair[0]: shorten(words, _REPORT_WIDTH, placeholder="..."), pair[1]: "(of both)"}
             drawn = f"Her answers are randomized by {used.name.upper()} before they leave."
         rows = [
-            (one, ", ".join(map(str, domain.categories[one])), str(some.iloc[place][one]), report.get(one, ""))
-            for one in domain.names[:_MOST_ROWS]
+            (question, ", ".join(map(str, possible)), str(some.iloc[row][question]), report.get(question, ""))
+            for question, possible in [*domain.categories.items()][:_MOST_ROWS]
         ]
         known = ""
         if 0 < hides.mean() < 1:
@@ -326,7 +328,7 @@ def _surveyed(protocol: SampledGroups, people: pd.DataFrame, seed: int) -> tuple
     for pair in progress(zip(tests["first"], tests["second"], strict=True), "raw answers", len(tests), "pair"):
         joint = raw_of(pair)
         reports = reports_needed(studied.pairs[pair], joint, studied.tests.level)
-        least, needed, _ = (math.nan if one is None else one * pairs for one in reports)
+        least, needed, _ = (math.nan if number is None else number * pairs for number in reports)
         raw.append({**classical_association(joint, len(people)), "needed": needed, "needed_at_least": least})
     compared = pd.concat([tests, pd.DataFrame(raw)], axis=1)
     known = compared["raw_pvalue"].notna()

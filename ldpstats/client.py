@@ -190,9 +190,9 @@ class UnaryBits(Randomizer):
     def report(self, value: int, words: Words) -> bytes:
         """Draw the bits in order; the first is the highest of the first byte, and those left over are 0."""
         packed = bytearray((self.k + 7) // 8)
-        for place in range(self.k):
-            if words.chance(self.keep if place == value else self.flip):
-                packed[place // 8] |= 128 >> place % 8
+        for bit in range(self.k):
+            if words.chance(self.keep if bit == value else self.flip):
+                packed[bit // 8] |= 128 >> bit % 8
         return bytes(packed)
 
 
@@ -338,9 +338,9 @@ def _column(row: int, number: int, *, negative: bool) -> int:
     """
     digit = row & -row
     low = number & (digit - 1)
-    found = 2 * (number - low) + low
-    odd = (row & found).bit_count() % 2 == 1
-    return found if odd == negative else found + digit
+    column = 2 * (number - low) + low
+    odd = (row & column).bit_count() % 2 == 1
+    return column if odd == negative else column + digit
 
 
 @dataclass(frozen=True)
@@ -364,7 +364,7 @@ class FakeOrTruth(Randomizer):
     def stated(cls, plain: _Named) -> FakeOrTruth:
         """Read the probabilities themselves, which may be 0 or 1, as those of no other mechanism may."""
         truth = _grid_number(plain["truth"], "truth", 1, GRID)
-        fake = tuple(_grid_number(one, "fake", 0, GRID) for one in plain.sequence("fake"))
+        fake = tuple(_grid_number(number, "fake", 0, GRID) for number in plain.sequence("fake"))
         if len(fake) < 2 or sum(fake) != GRID:
             raise ClientError(f"{len(fake)} fakes that add up to {sum(fake)}", f"at least 2 that add up to {GRID}")
         return cls(len(fake), truth, fake)
@@ -424,9 +424,9 @@ class Attribute:
         given = answer if large is None else large
         if isinstance(given, float) and abs(given) >= 1 << 53:  # it may have been rounded
             return None
-        for place, category in enumerate(self.categories):
+        for code, category in enumerate(self.categories):
             if _kind(category) == _kind(given) and category == given:
-                return place
+                return code
         return None
 
 
@@ -445,8 +445,8 @@ class AskedGroup:
         It is the cell of the group's attributes, of which the last varies fastest, or the answer that this cell has.
         """
         cell = 0
-        for place, size in zip(self.places, self.sizes, strict=True):
-            cell = cell * size + codes[place]
+        for position, size in zip(self.places, self.sizes, strict=True):
+            cell = cell * size + codes[position]
         return cell if self.answers is None else self.answers[cell]
 
     def report(self, codes: Sequence[int], words: Words) -> Report:
@@ -492,24 +492,25 @@ class Questionnaire:
 
     def level(self) -> Decimal:
         """Return the largest level of all that one respondent may send: the sum over the mechanisms of a unit."""
-        units = [[one.mechanism for row in unit for one in row.groups if one.mechanism] for unit in self.units]
-        ratios = {id(one): one.ratio() for unit in units for one in unit}  # one object is one entry of the file
-        return max(level_of([ratios[one] for one in unit]) for unit in {tuple(map(id, unit)) for unit in units})
+        units = [[group.mechanism for row in unit for group in row.groups if group.mechanism] for unit in self.units]
+        # one object is one entry of the file
+        ratios = {id(mechanism): mechanism.ratio() for unit in units for mechanism in unit}
+        return max(level_of([ratios[entry] for entry in unit]) for unit in {tuple(map(id, unit)) for unit in units})
 
     def codes(self, record: Mapping[str, object], words: Words | None) -> list[int]:
         """Return the code of every answer; `words` replace missing or unlisted ones, by a draw for each question."""
-        found = [attribute.place(record.get(attribute.name)) for attribute in self.domain]
+        codes = [attribute.place(record.get(attribute.name)) for attribute in self.domain]
         if words is None:
-            return [self._known(one, record, place) for one, place in zip(self.domain, found, strict=True)]
+            return [self._known(attribute, record, code) for attribute, code in zip(self.domain, codes, strict=True)]
         drawn = [words.below(len(attribute.categories)) for attribute in self.domain]
-        return [other if place is None else place for place, other in zip(found, drawn, strict=True)]
+        return [other if code is None else code for code, other in zip(codes, drawn, strict=True)]
 
-    def _known(self, attribute: Attribute, record: Mapping[str, object], place: int | None) -> int:
-        if place is None:
+    def _known(self, attribute: Attribute, record: Mapping[str, object], code: int | None) -> int:
+        if code is None:
             name, known = attribute.name, _listed(attribute.categories)
             given = f"the answer {_shown(record[name])} about" if name in record else "a record without"
             raise ClientError(f"{given} {_shown(name)}", known, "Nothing was answered. Ask the respondent again.")
-        return place
+        return code
 
 
 class Respondent:
@@ -672,31 +673,31 @@ def refuse_too_many(body: object) -> None:
     attributes, mechanisms, units = (_lists_in(body, name) for name in ("domain", "mechanisms", "units"))
     rows = [unit for unit in units if isinstance(unit, list)]
     asked = [[_lists_in(row, "crossed") or [row] for row in unit] for unit in rows]
-    sizes = [_whole_in(one, "k", _MOST_CELLS, 0) for one in mechanisms]
-    places = [[_whole_in(one, "mechanism", len(sizes) - 1, None) for row in unit for one in row] for unit in asked]
-    found = {
+    sizes = [_whole_in(mechanism, "k", _MOST_CELLS, 0) for mechanism in mechanisms]
+    numbers = [[_whole_in(group, "mechanism", len(sizes) - 1, None) for row in unit for group in row] for unit in asked]
+    counts = {
         "attributes": len(attributes),
         "mechanisms": len(mechanisms),
         "units": len(units),
         "rows in a unit": max(map(len, rows), default=0),
         "crossed answers in a row": max((len(row) for unit in asked for row in unit), default=0),
         "values of the mechanisms of a unit": max(
-            (sum(sizes[place] for place in unit if place is not None) for unit in places), default=0
+            (sum(sizes[number] for number in unit if number is not None) for unit in numbers), default=0
         ),
     }
     for what, most in _MOST.items():
-        if found[what] > most:
-            raise ClientError(f"a protocol file with {found[what]} {what}", f"up to {most}")
+        if counts[what] > most:
+            raise ClientError(f"a protocol file with {counts[what]} {what}", f"up to {most}")
 
 
 def _lists_in(plain: object, name: str) -> list[Any]:
-    found = plain.get(name) if isinstance(plain, Mapping) else None
-    return found if isinstance(found, list) else []
+    value = plain.get(name) if isinstance(plain, Mapping) else None
+    return value if isinstance(value, list) else []
 
 
 def _whole_in(plain: object, name: str, most: int, otherwise: Any) -> Any:
-    found = plain.get(name) if isinstance(plain, Mapping) else None
-    return found if type(found) is int and 0 <= found <= most else otherwise
+    value = plain.get(name) if isinstance(plain, Mapping) else None
+    return value if type(value) is int and 0 <= value <= most else otherwise
 
 
 def _refuse_other_formats(plain: Any, kind: str) -> None:
@@ -711,10 +712,10 @@ def _refuse_other_formats(plain: Any, kind: str) -> None:
 def _read_domain(listed: Sequence[Any]) -> tuple[Attribute, ...]:
     attributes = []
     for plain in listed:
-        one = _Named(plain, "an attribute")
-        one.refuse_names({"name", "categories"}, {"ordered", "scores"})
-        name, written = one.text("name"), one.sequence("categories")
-        _refuse_wrong_order(one, len(written))
+        attribute = _Named(plain, "an attribute")
+        attribute.refuse_names({"name", "categories"}, {"ordered", "scores"})
+        name, written = attribute.text("name"), attribute.sequence("categories")
+        _refuse_wrong_order(attribute, len(written))
         categories = tuple(known for known in map(_category, written) if known is not None)
         if not written or len({(_kind(known), known) for known in categories}) < len(written):
             raise ClientError(
@@ -722,9 +723,9 @@ def _read_domain(listed: Sequence[Any]) -> tuple[Attribute, ...]:
                 "different texts, truth values or numbers, of which whole ones from 2^53 on are texts of digits",
             )
         attributes.append(Attribute(name, categories))
-    if not attributes or len({one.name for one in attributes}) < len(attributes):
+    if not attributes or len({attribute.name for attribute in attributes}) < len(attributes):
         raise ClientError(
-            f"the attributes {_listed([one.name for one in attributes])}", "at least one, each of them once"
+            f"the attributes {_listed([attribute.name for attribute in attributes])}", "at least one, each of them once"
         )
     return tuple(attributes)
 
@@ -741,8 +742,8 @@ def _refuse_wrong_order(attribute: _Named, categories: int) -> None:
 
 
 def _read_units(body: _Named, domain: Sequence[Attribute], *, adaptive: bool) -> tuple[tuple[AskedRow, ...], ...]:
-    known = {one.name: (place, len(one.categories)) for place, one in enumerate(domain)}
-    mechanisms = None if adaptive else [randomizer(one) for one in body.sequence("mechanisms")]
+    known = {attribute.name: (position, len(attribute.categories)) for position, attribute in enumerate(domain)}
+    mechanisms = None if adaptive else [randomizer(entry) for entry in body.sequence("mechanisms")]
     units = tuple(
         tuple(_read_row(_Named(row, "a row"), known, mechanisms) for row in _sequence(unit, "a unit"))
         for unit in body.sequence("units")
@@ -756,8 +757,8 @@ def _read_row(row: _Named, known: _Known, mechanisms: Sequence[Randomizer] | Non
     if "crossed" not in row.plain:
         return AskedRow((_read_group(row, known, mechanisms, {"group"}),))
     row.refuse_names({"group", "crossed", "bytes"})
-    crossed = [_Named(one, "a crossed answer") for one in row.sequence("crossed")]
-    groups = tuple(_read_group(one, known, mechanisms) for one in crossed)
+    crossed = [_Named(entry, "a crossed answer") for entry in row.sequence("crossed")]
+    groups = tuple(_read_group(answer, known, mechanisms) for answer in crossed)
     width = row.whole("bytes", 1, 8)
     outputs = [group.mechanism and group.mechanism.outputs for group in groups]
     if not groups or not all(number and number <= 1 << 8 * width for number in outputs):
@@ -774,7 +775,7 @@ def _read_group(
     adaptive = mechanisms is None
     plain.refuse_names({"attributes", *names} | (set() if adaptive else {"mechanism"}), () if adaptive else {"answers"})
     attributes = _of_domain(known, plain.sequence("attributes"))
-    places, sizes = tuple(place for place, _ in attributes), tuple(size for _, size in attributes)
+    places, sizes = tuple(position for position, _ in attributes), tuple(size for _, size in attributes)
     mechanism = None if mechanisms is None else mechanisms[plain.whole("mechanism", 0, len(mechanisms) - 1)]
     answers = tuple(plain.sequence("answers")) if "answers" in plain.plain else None
     cells = prod(sizes)
@@ -790,24 +791,24 @@ def _read_group(
 
 
 def _of_domain(known: _Known, names: Sequence[Any]) -> list[tuple[int, int]]:
-    found = [known[name] for name in names if isinstance(name, str) and name in known]
-    if not names or len(set(found)) < len(names):
+    attributes = [known[name] for name in names if isinstance(name, str) and name in known]
+    if not names or len(set(attributes)) < len(names):
         raise ClientError(f"a row about {_listed(names)}", f"different ones of {_listed(list(known))}")
-    return found
+    return attributes
 
 
 def _covers(answers: tuple[Any, ...] | None, cells: int, k: int) -> bool:
     """Say whether every cell has an answer, and every answer a cell."""
     if answers is None:
         return k == cells
-    known = len(answers) == cells and all(type(one) is int and 0 <= one < k for one in answers)
+    known = len(answers) == cells and all(type(answer) is int and 0 <= answer < k for answer in answers)
     return known and len(set(answers)) == k
 
 
 def _refuse_asked_twice(units: Sequence[Sequence[AskedRow]]) -> None:
     """Refuse units of queries that ask twice about an attribute: the truth would be told more often than promised."""
     for unit in units:
-        places = [place for row in unit for group in row.groups for place in group.places]
+        places = [position for row in unit for group in row.groups for position in group.places]
         if len(set(places)) < len(places):
             raise ClientError("a unit that asks twice about an attribute", "groups without common attributes")
 
@@ -874,8 +875,8 @@ def read_query(asked: Questionnaire, text: str) -> tuple[dict[str, Any], tuple[A
     listed, most = query.sequence("groups"), _MOST["rows in a unit"]
     if len(listed) > most:
         raise ClientError(f"a query with {len(listed)} groups", f"up to {most}")
-    known = {_compared(one): place for place, one in enumerate(asked.domain)}
-    groups = tuple(_asked_group(asked, known, _Named(one, "a group of a query")) for one in listed)
+    known = {_compared(attribute): position for position, attribute in enumerate(asked.domain)}
+    groups = tuple(_asked_group(asked, known, _Named(group, "a group of a query")) for group in listed)
     units = [[group.places for row in unit for group in row.groups] for unit in asked.units]
     if [group.places for group in groups] not in units:
         raise ClientError("a query about other groups than those of a unit", "all groups of one unit, in their order")
@@ -886,10 +887,12 @@ def read_query(asked: Questionnaire, text: str) -> tuple[dict[str, Any], tuple[A
 def _asked_group(asked: Questionnaire, known: Mapping[object, int], group: _Named) -> AskedGroup:
     group.refuse_names({"domain", "truth", "fake"})
     attributes, told = _read_domain(group.sequence("domain")), FakeOrTruth.stated(group)
-    places = tuple(known.get(_compared(one), -1) for one in attributes)
+    places = tuple(known.get(_compared(attribute), -1) for attribute in attributes)
     if -1 in places:
-        raise ClientError(f"a group about {_listed([one.name for one in attributes])}", "the protocol's own attributes")
-    sizes = tuple(len(one.categories) for one in attributes)
+        raise ClientError(
+            f"a group about {_listed([attribute.name for attribute in attributes])}", "the protocol's own attributes"
+        )
+    sizes = tuple(len(attribute.categories) for attribute in attributes)
     if told.k != prod(sizes):
         raise ClientError(f"{told.k} fakes for {prod(sizes)} cells", "a fake for every cell")
     # more truth than promised, fakes below the floor, and answers that nobody else can give
@@ -1120,14 +1123,14 @@ def _printed(value: object) -> Iterator[str]:
     elif isinstance(value, (int, float)):
         yield _printed_number(value)
     elif isinstance(value, (list, tuple)):
-        for place, one in enumerate(value):
-            yield "," if place else "["
-            yield from _printed(one)
+        for index, item in enumerate(value):
+            yield "," if index else "["
+            yield from _printed(item)
         yield "]" if value else "[]"
     elif isinstance(value, Mapping) and len(value) <= 8:
-        named = {str(name): one for name, one in value.items()}
-        for place, name in enumerate(_ordered(named)):
-            yield "," if place else "{"
+        named = {str(name): item for name, item in value.items()}
+        for index, name in enumerate(_ordered(named)):
+            yield "," if index else "{"
             yield from _printed(name)
             yield ":"
             yield from _printed(named[name])

@@ -187,8 +187,8 @@ def _members(value: Any, limit: int) -> Iterator[str]:
         return
     opening, closing = _BRACKETS[kind]
     yield opening
-    for place, member in enumerate(value):
-        yield ", " if place else ""
+    for index, member in enumerate(value):
+        yield ", " if index else ""
         yield from _pieces(member, limit)
         if kind in (dict, MappingProxyType):
             yield ": "
@@ -198,9 +198,9 @@ def _members(value: Any, limit: int) -> Iterator[str]:
 
 def _fields(value: Any, limit: int) -> Iterator[str]:
     yield f"{type(value).__qualname__}("
-    for place, one in enumerate(field for field in fields(value) if field.repr):
-        yield f"{', ' if place else ''}{one.name}="
-        yield from _pieces(getattr(value, one.name), limit)
+    for index, shown in enumerate(field for field in fields(value) if field.repr):
+        yield f"{', ' if index else ''}{shown.name}="
+        yield from _pieces(getattr(value, shown.name), limit)
     yield ")"
 
 

@@ -171,6 +171,6 @@ def forest(effects: Sequence[Effect], ax: Axes | None = None) -> Axes:
     Cramér's V: 3 effects
     95 % intervals, each by itself; 6,000 reports (simulated)
     """
-    if not is_list_like(effects) or not all(isinstance(one, Effect) for one in effects):
+    if not is_list_like(effects) or not all(isinstance(effect, Effect) for effect in effects):
         raise LdpstatsError(f"{shortened(effects)} in the place of effects", "a list, such as [association(table)]")
     return forest_picture(effects).draw(ax)

@@ -171,7 +171,7 @@ class PrivacyStatement(Result):
             holds = "" if delta is None else f" (holds with delta = {rounded_up(delta)})"
             parts.append(f"nominal epsilon = {rounded_up(self.nominal_epsilon)}{holds}")
         if self.provably_true is not None:
-            parts.append(f"{rounded_up(100 * self.provably_true)} % of the reports are provably true")
+            parts.append(self._true_for_sure())
         if self.substitutes:
             parts.append(_MIXED)
         if self.set_aside:
@@ -223,14 +223,13 @@ class PrivacyStatement(Result):
             name: max(self.per_group.get(name, 0.0), other.per_group.get(name, 0.0))
             for name in [*self.per_group, *other.per_group]
         }
-        both = None not in (self.nominal_epsilon, other.nominal_epsilon)
         return PrivacyStatement(
             max(self.epsilon, other.epsilon),
             self.unit,
             groups,
-            _larger(self.nominal_epsilon, other.nominal_epsilon) if both else None,
-            _larger(self.delta_at_nominal, other.delta_at_nominal) if both else None,
-            max((one for one in (self.provably_true, other.provably_true) if one is not None), default=None),
+            _larger(self.nominal_epsilon, other.nominal_epsilon),
+            _larger(self.delta_at_nominal, other.delta_at_nominal),
+            max((share for share in (self.provably_true, other.provably_true) if share is not None), default=None),
             self.substitutes or other.substitutes,
             self.set_aside + other.set_aside,
         )
@@ -277,8 +276,8 @@ class PrivacyStatement(Result):
             return [[f"a report about {group}", *_row(level)] for group, level in self.per_group.items()]
         times = Counter(self.per_group.values())
         return [
-            [f"a report about each of {number:,} {'other ' * (place > 0)}groups", *_row(level)]
-            for place, (level, number) in enumerate(times.items())
+            [f"a report about each of {number:,} {'other ' * (index > 0)}groups", *_row(level)]
+            for index, (level, number) in enumerate(times.items())
         ]
 
     def guarantee(self, of: str = "") -> str:
@@ -327,7 +326,7 @@ class PrivacyStatement(Result):
 
         Rows that were set aside are there where there are some.
         """
-        plain = {one.name: plain_level(getattr(self, one.name)) for one in fields(self)}
+        plain = {field.name: plain_level(getattr(self, field.name)) for field in fields(self)}
         if not self.set_aside:
             del plain["set_aside"]
         return {**plain, "per_group": {group: plain_level(level) for group, level in self.per_group.items()}}
@@ -352,8 +351,8 @@ def _level(value: object, what: str) -> float:
     return number
 
 
-def _larger(one: float | None, other: float | None) -> float | None:
-    return None if one is None or other is None else max(one, other)
+def _larger(first: float | None, second: float | None) -> float | None:
+    return None if first is None or second is None else max(first, second)
 
 
 def rounded_up(level: float) -> str:

@@ -125,9 +125,9 @@ def _client_of(cluster: Any) -> tuple[Any, bool]:
         # an error at once where nobody listens: a client would try for long, and again when it is closed
         from distributed.comm.addressing import parse_address, parse_host_port
 
-        scheme, place = parse_address(cluster)
+        scheme, address = parse_address(cluster)
         if scheme in _SOCKETS:
-            socket.create_connection(parse_host_port(place), timeout=_SECONDS).close()
+            socket.create_connection(parse_host_port(address), timeout=_SECONDS).close()
         opened: Any = Client
         return opened(cluster, set_as_default=False), True
     except (OSError, ValueError, TypeError) as error:

@@ -1,4 +1,4 @@
-"""One printed figure beside ours, and the verdict: agrees, differs because, not reproducible because."""
+"""One printed figure beside ours, and the verdict: agrees, or differs, is not reproducible or not tested, because."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ PRINTED = Path(__file__).parent / "printed"
 NEAR = 3.3
 """Standard errors within which a simulated figure agrees: of a thousand that do, one is called different."""
 
-AGREES, DIFFERS, NOT_REPRODUCIBLE = "agrees", "differs", "not reproducible"
-VERDICTS = (AGREES, DIFFERS, NOT_REPRODUCIBLE)
+AGREES, DIFFERS, NOT_REPRODUCIBLE, NOT_TESTED = "agrees", "differs", "not reproducible", "not tested"
+VERDICTS = (AGREES, DIFFERS, NOT_REPRODUCIBLE, NOT_TESTED)
 KEYS = ["source", "row", "column", "printed"]
 
 
@@ -35,7 +35,8 @@ class Comparison:
     verdict : str
         One of `VERDICTS`.
     because : str, optional
-        Why it differs or cannot be reproduced; never empty for these. Beside "agrees": which choice was open, if any.
+        Why it differs, or cannot be reproduced or tested; never empty for these. Beside "agrees": which choice was
+        open, if any.
     std_err : float, optional
         Of ours, from the simulation.
     reproduced : float, optional

@@ -126,7 +126,7 @@ def _section(exhibit: Exhibit, comparisons: pd.DataFrame, picture: str) -> str:
 
 
 def _errata(comparisons: pd.DataFrame) -> str:
-    """Return why figures differ or cannot be reproduced, each reason once with the figures that it holds for."""
+    """Return why figures do not agree, each reason once with the figures that it holds for."""
     other = comparisons[comparisons["verdict"] != AGREES]
     if other.empty:
         return ""

@@ -222,9 +222,7 @@ def _named(read: Sequence[TextColumn], rows: int, file: str) -> tuple[tuple[Text
         elif not name:
             notes.append(f"{file}: column {number} has no name, and is called {column.name!r}.")
         if column.name in known:
-            raise LdpstatsError(
-                f"{file} with the columns {one_line([column.name for column in read])}", "different names"
-            )
+            raise LdpstatsError(f"{file} with the columns {one_line([own.name for own in read])}", "different names")
         known[column.name] = column
     return tuple(known.values()), notes
 

@@ -162,9 +162,7 @@ def collapsed_categories(
     of_category: dict[Category, Category] = {}
     for new, members in classes.items():
         named = listed(members)
-        wrong = [
-            member for member in named if not is_hashable(member) or member not in categories or member in of_category
-        ]
+        wrong = [old for old in named if not is_hashable(old) or old not in categories or old in of_category]
         if wrong or not named:
             raise DomainError(
                 f"{one_line(wrong)} as a member of the class {new!r} of {name!r}",

@@ -157,10 +157,9 @@ def parquet_columns(file: ParquetFile, data: bytes, name: str) -> list[TextColum
     if largest > LARGEST_PAGE:
         raise LdpstatsError(f"{name} with a page of {largest:,} bytes", f"pages of up to {LARGEST_PAGE:,}", _SMALLER)
     columns = [_column(file, groups, kind.name, _rows(kind, own), name) for kind, own in zip(kinds, pages, strict=True)]
-    if any(len(column.codes) != metadata.num_rows for column in columns):
-        raise ValueError(
-            f"columns of {[len(column.codes) for column in columns][:8]} values in {metadata.num_rows:,} rows"
-        )
+    lengths = [len(column.codes) for column in columns]
+    if any(length != metadata.num_rows for length in lengths):
+        raise ValueError(f"columns of {lengths[:8]} values in {metadata.num_rows:,} rows")
     return columns
 
 
@@ -207,10 +206,8 @@ def _refuse_long(different: Any, own: str, name: str) -> None:
     from pyarrow import compute
 
     kinds = pa.types
-    if any(
-        is_kind(different.type)
-        for is_kind in (kinds.is_string, kinds.is_binary, kinds.is_large_string, kinds.is_large_binary)
-    ):
+    of_letters = (kinds.is_string, kinds.is_binary, kinds.is_large_string, kinds.is_large_binary)
+    if any(is_kind(different.type) for is_kind in of_letters):
         longest = compute.max(compute.binary_length(different)).as_py() or 0
         if longest > csv.field_size_limit():
             raise LdpstatsError(

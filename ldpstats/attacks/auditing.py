@@ -143,7 +143,7 @@ class Audit(Result):
         """Return what `plot` draws: the levels on one axis; what reports show is only a lower bound."""
         from ldpstats.pictures.intervals import Intervals
 
-        *known, (shown, _, _) = [one for one in self._levels() if one[1] is not None]
+        *known, (shown, _, _) = [row for row in self._levels() if row[1] is not None]
         finite = [level if level is not None and math.isfinite(level) else math.nan for _, level, _ in known]
         # an arrow at the border stands for an infinite level
         ends = [math.inf if level == math.inf else math.nan for _, level, _ in known]
@@ -165,7 +165,8 @@ class Audit(Result):
         factors, chances = zip(*self.power, strict=True)
         return (
             f"Power: had this event shown the claimed level times {', '.join(f'{factor:g}' for factor in factors)}, "
-            f"so many reports would have proved that in {', '.join(f'{one:.2g}' for one in chances)} of all audits."
+            "so many reports would have proved that in "
+            f"{', '.join(f'{chance:.2g}' for chance in chances)} of all audits."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -245,7 +246,9 @@ def audit(mechanism: Mechanism, n: int = 100_000, confidence: float = 0.99, rng:
     level = max(claimed, exact or 0.0)
     stated = {"strict_epsilon()": mechanism.strict_epsilon(), "privacy()": mechanism.privacy().epsilon}
     failures += [
-        f"{name} states {_said(one)}, which is less than {_said(level)}" for name, one in stated.items() if one < level
+        f"{name} states {_said(epsilon)}, which is less than {_said(level)}"
+        for name, epsilon in stated.items()
+        if epsilon < level
     ]
     if bound > claimed:
         failures.append(

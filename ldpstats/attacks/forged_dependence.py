@@ -47,8 +47,8 @@ def explaining_share(table: Table, cramers_v: float) -> float | str:
         return attack
     if math.isnan(cramers_v):
         return _UNKNOWN
-    found = attack.least_share(cramers_v)
-    return f"not even {100 * _MOST:g} % of forged reports would be enough" if found is None else found[0]
+    least = attack.least_share(cramers_v)
+    return f"not even {100 * _MOST:g} % of forged reports would be enough" if least is None else least[0]
 
 
 def attack_on(table: Table) -> Attack | str:
@@ -111,15 +111,15 @@ class Attack:
         of_pairings = [np.mean([self._loudest(alone[cell]) for cell in part], axis=0) for part in parts]
         worths = [*map(self._loudest, self._directions()), *of_pairings]
         starts = [self._mixture(worth, goal) for worth in worths]
-        starts.sort(key=lambda one: one[:2])
-        best = [self._descended(one, goal) for one in starts[:_KEPT]]
-        least, found = math.inf, self.honest
-        for expected, _, worth in sorted([*best, *starts[: 2 * _KEPT]], key=lambda one: one[:2]):
+        starts.sort(key=lambda start: start[:2])
+        best = [self._descended(start, goal) for start in starts[:_KEPT]]
+        least, chosen = math.inf, self.honest
+        for expected, _, worth in sorted([*best, *starts[: 2 * _KEPT]], key=lambda start: start[:2]):
             # noise hardly ever lets fewer do than the expected table asks for
             share = self._share(worth, cramers_v**2) if min(expected, _FURTHEST) < least else math.inf
             if share < least:
-                least, found = share, worth
-        return (least, found) if least <= _MOST else None
+                least, chosen = share, worth
+        return (least, chosen) if least <= _MOST else None
 
     def median_square(self, share: float, worth: FloatArray) -> float:
         """Return the median of V², as `association` estimates it; 0 where it is not estimable.
@@ -157,10 +157,10 @@ class Attack:
         """Return the least share with which φ² of the expected table is at least `goal`; else infinity."""
         shares, lengths = self._along(worth)
         reached = lengths >= goal
-        place = int(reached.argmax())
-        if not reached[place]:
+        index = int(reached.argmax())
+        if not reached[index]:
             return np.inf
-        low, high = shares[max(place - 1, 0)], shares[place]
+        low, high = shares[max(index - 1, 0)], shares[index]
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
             length = self._lengths((self.honest + middle * (worth - self.honest))[None])[0]
@@ -207,26 +207,26 @@ class Attack:
         alone = [np.outer(_alone(rows, cell // columns.size), _alone(columns, cell % columns.size)) for cell in cells]
         rng = np.random.default_rng(0)
         random = rng.standard_normal((_STARTS, weights.size)) / np.sqrt(self.honest)
-        both = [sign * one.ravel() for one in alone for sign in (1, -1)]
+        both = [sign * direction.ravel() for direction in alone for sign in (1, -1)]
         pairings = [np.eye(weights.size)[self._pairing(rng)].sum(axis=0) for _ in range(_STARTS)]
         return [*both, *pairings, *random, *(random / np.sqrt(self.honest))]
 
     def _pairing(self, rng: np.random.Generator) -> IntArray:
         """Return random cells, one in each category of the longer side, spread evenly along the shorter."""
-        places = rng.permutation(max(self.shape))
-        both = [rng.permutation(side)[places % side] for side in self.shape]
+        order = rng.permutation(max(self.shape))
+        both = [rng.permutation(side)[order % side] for side in self.shape]
         cells: IntArray = np.ravel_multi_index(both, self.shape)
         return cells
 
     @cached_property
     def _least_margins(self) -> FloatArray:
         """Smallest margins at which a dependence still shows: a standard error, or half of what there is."""
-        places = np.indices(self.shape).reshape(2, -1, 1)
-        lines = [place == np.flatnonzero(kept) for place, kept in zip(places, self.kept, strict=True)]
+        indices = np.indices(self.shape).reshape(2, -1, 1)
+        lines = [index == np.flatnonzero(kept) for index, kept in zip(indices, self.kept, strict=True)]
         both = np.hstack(lines).astype(float)
         errors = np.sqrt(np.einsum("ia,ij,ja->a", both, self._pooling.covariance(self.honest), both))
-        found: FloatArray = np.minimum(_ERRORS * errors, self.honest @ both / 2)
-        return found
+        least: FloatArray = np.minimum(_ERRORS * errors, self.honest @ both / 2)
+        return least
 
     def _lengths(self, tables: FloatArray) -> FloatArray:
         """Return φ² of tables among the kept categories; 0 where one of these is hardly seen any more."""
@@ -253,6 +253,6 @@ class Attack:
         return kept
 
 
-def _alone(margin: FloatArray, place: int) -> FloatArray:
-    found: FloatArray = (np.eye(margin.size)[place] - margin) / margin
-    return found
+def _alone(margin: FloatArray, category: int) -> FloatArray:
+    alone: FloatArray = (np.eye(margin.size)[category] - margin) / margin
+    return alone

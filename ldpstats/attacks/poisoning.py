@@ -40,11 +40,11 @@ class Poisoning(Result):
     Examples
     --------
     >>> import ldpstats as ldp
-    >>> found = ldp.poisoning(ldp.GRR(16, epsilon=1.0), share=0.05, n=10_000)
-    >>> found
+    >>> forged = ldp.poisoning(ldp.GRR(16, epsilon=1.0), share=0.05, n=10_000)
+    >>> forged
     <Poisoning: GRR(k=16, epsilon=1.0): 5 % forged reports move a frequency by up to 0.4865 on average; a forger
     outweighs 9.73 truthful respondents>
-    >>> round(found.amplification, 1), round(found.std_err, 3)
+    >>> round(forged.amplification, 1), round(forged.std_err, 3)
     (9.7, 0.024)
     """
 
@@ -216,17 +216,17 @@ def poisoning_table(k: int = 16, epsilon: float = 1.0, share: float = 0.05) -> p
     grr   0.49           9.73
     """
     kinds = [mechanism(kind.name, k=kind.only_k or k, epsilon=epsilon) for kind in registered_mechanisms()]
-    found = [poisoning(one, share) for one in progress(kinds, "mechanisms", unit="mechanism")]
+    results = [poisoning(kind, share) for kind in progress(kinds, "mechanisms", unit="mechanism")]
     rows = [
         {
-            "name": one.mechanism.name,
-            "purpose": one.mechanism.purpose,
-            "k": one.mechanism.k,
-            "rise": one.rise,
-            "fall": one.fall,
-            "amplification": one.amplification,
+            "name": result.mechanism.name,
+            "purpose": result.mechanism.purpose,
+            "k": result.mechanism.k,
+            "rise": result.rise,
+            "fall": result.fall,
+            "amplification": result.amplification,
         }
-        for one in found
+        for result in results
     ]
     return pd.DataFrame(rows).sort_values("amplification", kind="stable", ignore_index=True)
 

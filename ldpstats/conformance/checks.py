@@ -291,9 +291,8 @@ def parameters_tell_mechanisms_apart(make: Factory) -> None:
     copied = pickle.loads(pickle.dumps(mechanism)) if "<locals>" not in type(mechanism).__qualname__ else again  # noqa: S301  # our own
     require(copied == mechanism, f"{mechanism}: pickled it is {copied}")
     for other in (made(make, 5, nextafter(mechanism.epsilon, 1.0)), made(make, 6, mechanism.epsilon)):
-        differ = {
-            field.name for field in fields(mechanism) if getattr(mechanism, field.name) != getattr(other, field.name)
-        }
+        names = [field.name for field in fields(mechanism)]
+        differ = {name for name in names if getattr(mechanism, name) != getattr(other, name)}
         if differ:
             mistaken = other == mechanism or other.to_dict() == mechanism.to_dict()
             require(not mistaken, f"{mechanism} and {other} pass for the same, and differ in {sorted(differ)}")

@@ -27,6 +27,7 @@ from ldpstats.mechanisms.registry import (
 from ldpstats.mechanisms.sketch import CMS, HCMS, SHist
 from ldpstats.mechanisms.ss import SS
 from ldpstats.mechanisms.unary import OUE, SUE, THE, UE, OneHotCMS
+from ldpstats.mechanisms.unequal import URAP, URR
 
 __all__ = [
     "BLH",
@@ -57,6 +58,8 @@ __all__ = [
     "SUE",
     "THE",
     "UE",
+    "URAP",
+    "URR",
     "Channel",
     "DBitFlip",
     "DBitFlipPM",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import permutations, product
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -16,14 +16,16 @@ from numpy.typing import NDArray
 from ldpstats.answers.columns import listed
 from ldpstats.answers.domain import Domain
 from ldpstats.errors import LdpstatsError, one_line, shortened
+from ldpstats.estimation import Estimate, ProcessedEstimate
 from ldpstats.limits import LARGEST_JOINT
-from ldpstats.mechanisms.base import Mechanism
-from ldpstats.noise import ChannelNoise
+from ldpstats.mechanisms.base import Mechanism, Reports
+from ldpstats.mechanisms.channel_privacy import ChannelPrivacy, Numerators, worst_ratio_of_rows
+from ldpstats.noise import ChannelNoise, Tally
 from ldpstats.noise.channels import DenseChannel, structured
+from ldpstats.numbers.arrays import counts_array
 from ldpstats.numbers.grid import GRID
 from ldpstats.numbers.randomness import Draws, WeightedRows
 
-Numerators: TypeAlias = tuple[tuple[int, ...], ...]
 _FINE = 128
 """Probabilities that are given as floats or fractions are taken to so many binary digits."""
 _SLIGHT = range(60, 0, -6)
@@ -33,8 +35,117 @@ _WHOLE = 1e-9
 _BELOW_1 = float(np.nextafter(1.0, 0.0))
 
 
-@dataclass(frozen=True)
-class Channel(Mechanism):
+class RowMechanism(Mechanism):
+    """Base of randomizers of which everything follows from the rows: each value's exact probabilities of all outputs.
+
+    Dataclasses derived from it have the `rows`, and say what their values and outputs are called.
+    """
+
+    rows: Numerators
+    values: tuple[Any, ...] | None
+    outputs: tuple[Any, ...] | None
+
+    @property
+    def sender(self) -> Mechanism:
+        """The channel with these rows: so devices need not know where they come from."""
+        return Channel(self.rows, self.values, self.outputs)
+
+    @cached_property
+    def noise(self) -> ChannelNoise:
+        """The channel in doubles; one that a value alone can make likelier is truth or fake."""
+        # what may fail must not become certain
+        doubles = [[1.0 if entry == GRID else min(entry / GRID, _BELOW_1) for entry in row] for row in self.rows]
+        matrix = np.array(doubles)
+        return structured(matrix) if self.k == self._outputs else DenseChannel(matrix)
+
+    @property
+    def _outputs(self) -> int:
+        return len(self.rows[0])
+
+    @property
+    def probabilities(self) -> dict[str, Any]:
+        """The rows, in GRID-ths."""
+        return {"rows": [list(row) for row in self.rows]}
+
+    @property
+    def slack_reason(self) -> str:
+        """Nothing: the level is that of the rows."""
+        return ""
+
+    @cached_property
+    def _ratio(self) -> Fraction | None:
+        return worst_ratio_of_rows(self.rows)
+
+    def likelihood_ratio(self) -> Fraction | None:
+        """Return the largest ratio within a column."""
+        return self._ratio
+
+    def privacy(self) -> ChannelPrivacy:
+        """Return the guarantee of one report, also between any two values."""
+        level = self.strict_epsilon()
+        return ChannelPrivacy(
+            level, "the one value that a respondent reports", rows=self.rows, values=self.values, outputs=self.outputs
+        )
+
+    @cached_property
+    def _weights(self) -> WeightedRows:
+        return WeightedRows(self.rows)
+
+    def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
+        """Draw an output by the row of each value."""
+        return draws.pick_of(self._weights, values)
+
+    def tally(self, counts: Mapping[Any, int] | Sequence[int]) -> Tally:
+        """Return counts of outputs, such as those of a survey on paper, as what is estimated from.
+
+        Parameters
+        ----------
+        counts : mapping or sequence of int
+            How often each output came: by its name, or all in their order.
+
+        Examples
+        --------
+        >>> import ldpstats as ldp
+        >>> design = ldp.designs.warner(0.7)
+        >>> design.tally({"yes": 450, "no": 550}).counts
+        array([550, 450])
+        """
+        if isinstance(counts, Mapping):
+            names = tuple(range(self._outputs)) if self.outputs is None else self.outputs
+            if {*counts} != {*names}:
+                raise LdpstatsError(f"counts of {one_line([*counts])}", f"a count of each output: {one_line([*names])}")
+            counts = [counts[name] for name in names]
+        numbers = counts_array(counts, self._outputs, "counts of outputs")
+        return Tally(self.noise, numbers, int(numbers.sum()))
+
+    def estimate(  # type: ignore[override]  # also of counts
+        self, reports_or_counts: Reports | Tally | Mapping[Any, int], method: str = "unbiased"
+    ) -> Estimate | ProcessedEstimate:
+        """Estimate the frequencies of the values from reports, from a tally, or from counts of outputs by name.
+
+        Parameters
+        ----------
+        reports_or_counts : Reports, Tally or mapping
+            What privatize, count or simulate returned; or how often each output came.
+        method : str
+            As for every mechanism: "unbiased", "mle", ...
+
+        Examples
+        --------
+        >>> import ldpstats as ldp
+        >>> design = ldp.designs.forced_response(yes=1 / 6, no=1 / 6)
+        >>> design.estimate({"yes": 450, "no": 550}).to_frame().round(3).loc["yes"].tolist()
+        [0.425, 0.024, 0.379, 0.471]
+        """
+        given = reports_or_counts
+        estimate = Mechanism.estimate(self, self.tally(given) if isinstance(given, Mapping) else given, method)
+        if self.values is None or not isinstance(estimate, Estimate):
+            return estimate
+        return replace(estimate, names=tuple(map(str, self.values)))
+
+
+@dataclass(frozen=True, init=False)
+class Channel(RowMechanism):
     """A randomizer given by its rows: the probability of every output under each value.
 
     Whatever a paper, a form or a program says in this way is a mechanism with all that the others have: its exact
@@ -58,38 +169,48 @@ class Channel(Mechanism):
     >>> dice = ldp.Channel([[1 - third, third], [0, 1]], values=["no", "yes"], outputs=["no", "yes"])
     >>> dice.k, dice.strict_epsilon()
     (2, inf)
-    >>> dice.estimate(dice.count([0] * 520 + [1] * 480)).to_frame().round(3)
-       estimate  std_err  lower  upper
-    0      0.78    0.024  0.734  0.826
-    1      0.22    0.024  0.174  0.266
+    >>> dice.privacy().between("no", "yes").epsilon, round(dice.privacy().between("yes", "no").epsilon, 3)
+    (inf, 1.099)
+    >>> dice.estimate({"no": 520, "yes": 480}).to_frame().loc["yes"].round(3).tolist()
+    [0.22, 0.024, 0.174, 0.266]
     """
 
     rows: Numerators
     values: tuple[Any, ...] | None = None
     outputs: tuple[Any, ...] | None = None
-    _given: Sequence[Sequence[Any]] | None = field(default=None, init=False, repr=False, compare=False)
+    _given: Sequence[Sequence[Any]] = field(init=False, repr=False, compare=False)
 
     name: ClassVar[str] = "channel"
     aliases: ClassVar[tuple[str, ...]] = ("rows", "matrix")
     source: ClassVar[str] = "whoever gives the rows"
     purpose: ClassVar[str] = "given by its rows"
 
-    def __post_init__(self) -> None:
-        given = [listed(row) for row in listed(self.rows)]
+    def __init__(
+        self,
+        rows: Iterable[Iterable[float | Fraction]],
+        values: Iterable[Any] | None = None,
+        outputs: Iterable[Any] | None = None,
+    ) -> None:
+        given = [listed(row) for row in listed(rows)]
         widths = {len(row) for row in given}
         if not 2 <= len(given) <= LARGEST_JOINT or len(widths) != 1 or not 1 <= max(widths) <= LARGEST_JOINT:
             raise LdpstatsError(
                 f"a channel of {len(given)} rows with {one_line(sorted(widths)) or 'no'} entries",
                 f"from 2 to {LARGEST_JOINT:,} rows, each with as many entries, up to {LARGEST_JOINT:,}",
             )
-        rows = _whole_rows(given)
-        idle = [output for output, column in enumerate(zip(*rows, strict=True)) if not any(column)]
+        whole = whole_rows(given)
+        idle = [output for output, column in enumerate(zip(*whole, strict=True)) if not any(column)]
         if idle:
             raise LdpstatsError(f"a channel that never sends output {one_line(idle)}", "outputs that some value sends")
-        object.__setattr__(self, "rows", rows)
+        object.__setattr__(self, "rows", whole)
+        object.__setattr__(self, "values", _names(values, "values", len(whole)))
+        object.__setattr__(self, "outputs", _names(outputs, "outputs", len(whole[0])))
         object.__setattr__(self, "_given", given)
-        for name, number in (("values", len(rows)), ("outputs", len(rows[0]))):
-            object.__setattr__(self, name, _names(getattr(self, name), name, number))
+
+    @property
+    def sender(self) -> Mechanism:
+        """The channel itself."""
+        return self
 
     @classmethod
     def asked_for(cls, k: int, epsilon: float, **options: Any) -> Channel:
@@ -130,7 +251,6 @@ class Channel(Mechanism):
     @property
     def moved(self) -> pd.DataFrame:
         """The entries that rounding changed: of which value and output, from what, and by how much."""
-        assert self._given is not None  # set in __post_init__
         changed = [
             (value, output, entry, numerator / GRID, float(Fraction(numerator, GRID) - _exact(entry)))
             for value, (row, numerators) in enumerate(zip(self._given, self.rows, strict=True))
@@ -138,46 +258,6 @@ class Channel(Mechanism):
             if numerator != entry and Fraction(numerator, GRID) != _exact(entry)
         ]
         return pd.DataFrame(changed, columns=["value", "output", "given", "implemented", "difference"])
-
-    @cached_property
-    def noise(self) -> ChannelNoise:
-        """The channel in doubles; one that a value alone can make likelier is truth or fake."""
-        # what may fail must not become certain
-        matrix = np.array(
-            [[1.0 if entry == GRID else min(entry / GRID, _BELOW_1) for entry in row] for row in self.rows]
-        )
-        square = matrix.shape[0] == matrix.shape[1]
-        return structured(matrix) if square else DenseChannel(matrix)
-
-    @property
-    def _outputs(self) -> int:
-        return len(self.rows[0])
-
-    @property
-    def probabilities(self) -> dict[str, Any]:
-        """The rows, in GRID-ths."""
-        return {"rows": [list(row) for row in self.rows]}
-
-    @property
-    def slack_reason(self) -> str:
-        """Nothing: the level asked for is that of the rows."""
-        return ""
-
-    @cached_property
-    def _ratio(self) -> Fraction | None:
-        return _worst(self.rows)
-
-    def likelihood_ratio(self) -> Fraction | None:
-        """Return the largest ratio within a column."""
-        return self._ratio
-
-    @cached_property
-    def _weights(self) -> WeightedRows:
-        return WeightedRows(self.rows)
-
-    def randomize(self, values: NDArray[np.int64], draws: Draws) -> NDArray[Any]:
-        """Draw an output by the row of each value."""
-        return draws.pick_of(self._weights, values)
 
 
 def _names(given: object, what: str, number: int) -> tuple[Any, ...] | None:
@@ -193,19 +273,7 @@ def _exact(entry: Any) -> Fraction:
     return entry if isinstance(entry, Fraction) else Fraction(float(entry))
 
 
-def _worst(rows: Sequence[Sequence[int]]) -> Fraction | None:
-    """Return the largest ratio of two numbers in one column; None where only one of them is 0."""
-    worst = Fraction(1)
-    for column in zip(*rows, strict=True):
-        least, most = min(column), max(column)
-        if least == 0 < most:
-            return None
-        if least and most * worst.denominator > worst.numerator * least:
-            worst = Fraction(most, least)
-    return worst
-
-
-def _whole_rows(given: Sequence[Sequence[Any]]) -> Numerators:
+def whole_rows(given: Sequence[Sequence[Any]]) -> Numerators:
     """Return rows as whole numbers of 2^-64 that add up to 2^64, no ratio above those of the rows given."""
     if all(type(entry) is int and entry >= 0 for row in given for entry in row) and all(
         sum(row) == GRID for row in given
@@ -270,8 +338,8 @@ def _roundings(fine: list[list[int]], totals: list[int]) -> Iterator[Numerators]
 
 def _no_ratio_above(rows: Numerators, given: list[list[int]]) -> bool:
     """Say whether no output is more times as likely under one value as under another than in the rows as given."""
-    limit = _worst(given)
-    worst = _worst(rows)
+    limit = worst_ratio_of_rows(given)
+    worst = worst_ratio_of_rows(rows)
     if limit is not None and (worst is None or worst > limit):
         return False
     if len(rows) ** 2 * len(rows[0]) > _PAIRS_COMPARED:

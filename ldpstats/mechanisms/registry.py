@@ -25,6 +25,7 @@ from ldpstats.mechanisms.longitudinal_rounds import LBLH, LGRR, LOLH, LOSUE, LOU
 from ldpstats.mechanisms.sketch import CMS, HCMS, SHist
 from ldpstats.mechanisms.ss import SS
 from ldpstats.mechanisms.unary import OUE, SUE, THE, UE, OneHotCMS
+from ldpstats.mechanisms.unequal import URAP, URR
 from ldpstats.numbers.arrays import at_least, positive_epsilon
 from ldpstats.numbers.grid import read_numerator
 from ldpstats.presentation import progress
@@ -66,7 +67,7 @@ REGISTRY: tuple[type[Mechanism], ...] = (
     DBitFlipPM,
 )
 """The package's own mechanisms that k and epsilon make."""
-OTHERS: tuple[type[Mechanism], ...] = (Channel, FakeResponse)
+OTHERS: tuple[type[Mechanism], ...] = (Channel, URR, URAP, FakeResponse)
 """Those that more makes, which protocols and files name all the same."""
 
 _registered: tuple[type[Mechanism], ...] = ()
@@ -180,7 +181,7 @@ def mechanism(name: str, k: int, epsilon: float, **options: Any) -> Mechanism:
 def kind_named(name: str) -> type[Mechanism]:
     """Return the class of a mechanism by its name or an alias, in any case: "grr", "k-RR"."""
     wanted = str(name).strip().lower()
-    kinds: tuple[type[Mechanism], ...] = (*registered_mechanisms(), Channel)
+    kinds: tuple[type[Mechanism], ...] = (*registered_mechanisms(), Channel, URR, URAP)
     for kind in kinds:
         if wanted == kind.name or wanted in kind.aliases:
             return kind

@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 
 def _factors(model: Any) -> dict[str, Any]:
     """Return pgmpy's table (CPD) of every attribute."""
-    found = {name: model.get_cpds(name) for name in model.nodes()} if hasattr(model, "get_cpds") else {}
-    lacking = [name for name, one in found.items() if not hasattr(one, "state_names")]
-    if not found or lacking:
+    factors = {name: model.get_cpds(name) for name in model.nodes()} if hasattr(model, "get_cpds") else {}
+    lacking = [name for name, factor in factors.items() if not hasattr(factor, "state_names")]
+    if not factors or lacking:
         raise LdpstatsError(
             f"a pgmpy model without tables of {one_line(lacking)}" if lacking else f"a {type(model).__name__}",
             "a pgmpy DiscreteBayesianNetwork with a table for every attribute",
         )
-    return found
+    return factors
 
 
 def _as_in_domain(factor: Any, domain: Domain) -> FloatArray:
@@ -54,7 +54,7 @@ def _as_in_domain(factor: Any, domain: Domain) -> FloatArray:
             raise LdpstatsError(
                 f"the states {one_line(states)} of {name!r} in the table of {factor.variable!r}", one_line(known)
             )
-        table = table.take([states.index(one) for one in known], axis=axis)
+        table = table.take([states.index(category) for category in known], axis=axis)
     return table
 
 
@@ -68,8 +68,8 @@ def drawn(distributions: FloatArray, rows: IntArray, rng: np.random.Generator) -
     ends = np.where(ends < ends[:, -1:], np.minimum(ends, 1), 1)
     # the distributions one behind the other, each on an interval of length one
     steps = (ends + np.arange(len(ends))[:, None]).ravel()
-    found: IntArray = np.searchsorted(steps, rows + rng.random(rows.size), side="right")
-    inside: IntArray = np.minimum(found - rows * values, values - 1)
+    intervals: IntArray = np.searchsorted(steps, rows + rng.random(rows.size), side="right")
+    inside: IntArray = np.minimum(intervals - rows * values, values - 1)
     return inside
 
 
@@ -146,8 +146,8 @@ class BayesianNetwork(Result):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # a mapping proxy cannot be pickled, and networks travel to worker processes
-        kept = (getattr(self, one.name) for one in fields(self))
-        return type(self), tuple(dict(one) if isinstance(one, Mapping) else one for one in kept)
+        kept = (getattr(self, field.name) for field in fields(self))
+        return type(self), tuple(dict(value) if isinstance(value, Mapping) else value for value in kept)
 
     @classmethod
     def from_pgmpy(cls, model: Any) -> BayesianNetwork:
@@ -160,13 +160,13 @@ class BayesianNetwork(Result):
             that miss the sum one by up to 0.01, which pgmpy allows, are divided by their sum.
         """
         factors = _factors(model)
-        domain = Domain({name: one.state_names[name] for name, one in factors.items()})
-        parents = {name: tuple(one.variables[1:]) for name, one in factors.items()}
+        domain = Domain({name: factor.state_names[name] for name, factor in factors.items()})
+        parents = {name: tuple(factor.variables[1:]) for name, factor in factors.items()}
         if {(parent, name) for name, own in parents.items() for parent in own} != {*model.edges()}:
             raise LdpstatsError(
                 "a pgmpy model whose tables have other parents than its graph", "one that passes its check_model()"
             )
-        tables = {name: rescaled(name, _as_in_domain(one, domain)) for name, one in factors.items()}
+        tables = {name: rescaled(name, _as_in_domain(factor, domain)) for name, factor in factors.items()}
         return BayesianNetwork(domain, parents, tables)
 
     @classmethod
@@ -218,12 +218,12 @@ class BayesianNetwork(Result):
             codes = np.empty((size, len(self.domain)), dtype=np.int64)
         except (MemoryError, ValueError) as error:
             raise LdpstatsError(f"n = {size:,}", "as many records as memory holds", "Draw them in parts.") from error
-        place = {name: column for column, name in enumerate(self.domain.names)}
+        columns = {name: column for column, name in enumerate(self.domain.names)}
         for name in self.order:
             table = self.tables[name]
-            known = codes[:, [place[parent] for parent in self.parents[name]]]
+            known = codes[:, [columns[parent] for parent in self.parents[name]]]
             rows = np.ravel_multi_index(tuple(known.T), table.shape[1:]) if known.size else np.zeros(size, np.int64)
-            codes[:, place[name]] = drawn(table.reshape(len(table), -1).T, rows, numbers)
+            codes[:, columns[name]] = drawn(table.reshape(len(table), -1).T, rows, numbers)
         return codes
 
     def joint(self, attributes: Iterable[str]) -> FloatArray:
@@ -250,7 +250,7 @@ class BayesianNetwork(Result):
         total = np.zeros(len(answers))
         with np.errstate(divide="ignore"):
             for name, table in sorted(self.tables.items()):  # the last bit does not depend on the order of columns
-                total += np.log(table)[tuple(codes[one] for one in (name, *self.parents[name]))]
+                total += np.log(table)[tuple(codes[attribute] for attribute in (name, *self.parents[name]))]
         return total
 
     def query(self, of: str | Iterable[str], given: Mapping[str, Category] | None = None) -> QueryResult:
@@ -281,7 +281,7 @@ class BayesianNetwork(Result):
         model.add_edges_from(self.edges)
         for name, table in self.tables.items():
             own, rows = self.parents[name], table.reshape(len(table), -1)
-            states = {one: list(self.domain.categories[one]) for one in (name, *own)}
+            states = {attribute: list(self.domain.categories[attribute]) for attribute in (name, *own)}
             model.add_cpds(TabularCPD(name, len(table), rows, list(own), table.shape[1:], states))
         return model
 
@@ -316,7 +316,7 @@ class BayesianNetwork(Result):
         for name, table in self.tables.items():
             for labels, share in zip(self._family(name).index(), table.ravel().tolist(), strict=True):
                 given = zip(self.parents[name], labels[1:], strict=True)
-                rows.append((name, labels[0], ", ".join(f"{one} = {category}" for one, category in given), share))
+                rows.append((name, labels[0], ", ".join(f"{parent} = {category}" for parent, category in given), share))
         return pd.DataFrame(rows, columns=["attribute", "category", "given", "probability"])
 
     def summary(self) -> Summary:
@@ -360,7 +360,7 @@ def in_numbers(attributes: int, edges: int) -> str:
 def _with_parents(network: BayesianNetwork, name: str, parents: tuple[str, ...]) -> FloatArray:
     """Return the table of an attribute with its parents in another order."""
     own = network.parents[name]
-    return network.tables[name].transpose([0, *(1 + own.index(one) for one in parents)])
+    return network.tables[name].transpose([0, *(1 + own.index(parent) for parent in parents)])
 
 
 def rescaled(name: str, table: FloatArray) -> FloatArray:
@@ -384,7 +384,7 @@ def network_of_bif(text: str) -> BayesianNetwork:
     categories, parents, tables = read_bif(text)
     if not categories:
         raise LdpstatsError("a BIF file without variables", "one variable or more, each with its probabilities")
-    return BayesianNetwork(Domain(categories), parents, {name: rescaled(name, one) for name, one in tables.items()})
+    return BayesianNetwork(Domain(categories), parents, {name: rescaled(name, table) for name, table in tables.items()})
 
 
 def _of_every_attribute(given: Any, what: str, domain: Domain) -> dict[str, Any]:
@@ -397,7 +397,7 @@ def _of_every_attribute(given: Any, what: str, domain: Domain) -> dict[str, Any]
 
 def _checked_parents(name: str, given: Any, domain: Domain) -> tuple[str, ...]:
     own = listed(given)
-    known = all(isinstance(one, str) for one in own) and {*own} <= {*domain.names}
+    known = all(isinstance(parent, str) for parent in own) and {*own} <= {*domain.names}
     # the axes of a table have an order, which a set has not
     if isinstance(given, AbstractSet) or not known or len({*own, name}) <= len(own):
         raise LdpstatsError(
@@ -427,11 +427,11 @@ def _checked_table(name: str, given: Any, shape: tuple[int, ...]) -> FloatArray:
 
 def with_ancestors(parents: Mapping[str, Sequence[str]], names: Iterable[str]) -> set[str]:
     """Return attributes with all that they depend on: what leads to none of them sums to one."""
-    found, waiting = set[str](), list(names)
+    reached, waiting = set[str](), list(names)
     while waiting:
-        found.add(name := waiting.pop())
-        waiting += set(parents[name]) - found
-    return found
+        reached.add(name := waiting.pop())
+        waiting += set(parents[name]) - reached
+    return reached
 
 
 def joint_probabilities(
@@ -455,18 +455,18 @@ def joint_probabilities(
         left.append((axes, table[tuple(given.get(name, slice(None)) for name in family)] if given else table))
         for name in axes:
             near.setdefault(name, set()).update(axes)
-    cells = {name: math.prod(sizes[one] for one in near[name]) for name in near if name not in of}
+    cells = {name: math.prod(sizes[neighbour] for neighbour in near[name]) for name in near if name not in of}
     while cells:
-        name = min(cells, key=lambda one: (cells[one] // sizes[one], one))
+        name = min(cells, key=lambda candidate: (cells[candidate] // sizes[candidate], candidate))
         refuse_too_many_cells(cells.pop(name), f"what summing {name!r} out takes: a table")
         around = near.pop(name) - {name}
         touched = [factor for factor in left if name in factor[0]]
         left = [factor for factor in left if name not in factor[0]]
         left.append((sorted(around), _multiplied(touched, sorted(around))))
-        for one in around:
-            near[one] = (near[one] | around) - {name}
-            if one in cells:
-                cells[one] = math.prod(sizes[other] for other in near[one])
+        for neighbour in around:
+            near[neighbour] = (near[neighbour] | around) - {name}
+            if neighbour in cells:
+                cells[neighbour] = math.prod(sizes[other] for other in near[neighbour])
     return _multiplied(left, of)
 
 
@@ -475,7 +475,7 @@ def _multiplied(factors: Sequence[tuple[Sequence[str], FloatArray]], kept: Seque
     # tables that are not refused have far fewer axes than there are letters
     letters = dict(zip(dict.fromkeys(name for axes, _ in factors for name in axes), ascii_letters, strict=False))
     terms = ["".join(map(letters.__getitem__, axes)) + "..." * (table.ndim > len(axes)) for axes, table in factors]
-    formed = "".join(map(letters.__getitem__, kept)) + "..." * any("." in one for one in terms)
+    formed = "".join(map(letters.__getitem__, kept)) + "..." * any("." in term for term in terms)
     tables = (table for _, table in factors)
     product: FloatArray = np.einsum(f"{','.join(terms)}->{formed}", *tables, optimize="greedy")
     return product

@@ -61,7 +61,7 @@ def read_bif(text: str) -> BifContent:
             name = " ".join(token.text for token in part.head)
             states = _categories(part)
             original, own = _originals(name, states, part)
-            if name in categories or original in {one for one, _ in originals.values()}:
+            if name in categories or original in {taken for taken, _ in originals.values()}:
                 raise part.keyword.error(f"a second variable {original!r}", "different names")
             categories[name], originals[name] = states, (original, own)
         elif part.keyword.text == "probability":
@@ -72,12 +72,12 @@ def read_bif(text: str) -> BifContent:
         if name in parents:
             raise part.keyword.error(f"second probabilities of {name!r}", "one part 'probability' for each variable")
         parents[name] = tuple(own)
-        tables[name] = _table(name, part, [categories[one] for one in (name, *own)])
+        tables[name] = _table(name, part, [categories[variable] for variable in (name, *own)])
     if lacking := [name for name in categories if name not in parents]:
         raise LdpstatsError(f"a BIF file without probabilities of {one_line(lacking)}", "those of every variable")
     return BifContent(
         dict(originals.values()),
-        {originals[name][0]: tuple(originals[one][0] for one in parents[name]) for name in categories},
+        {originals[name][0]: tuple(originals[parent][0] for parent in parents[name]) for name in categories},
         {originals[name][0]: tables[name] for name in categories},
     )
 
@@ -107,15 +107,15 @@ def written_bif(
             words.append(f"property {_NAME} = {_escaped(attribute)}")
         if renamed := [f"{new}:{_escaped(text)}" for text, new in safe.items() if new != text]:
             words.append(f"property {_CATEGORIES} = {','.join(renamed)}")
-        lines += [f"variable {_word(names[attribute])} {{", *(f"    {one};" for one in words), "}"]
+        lines += [f"variable {_word(names[attribute])} {{", *(f"    {word};" for word in words), "}"]
     for attribute, table in tables.items():
         own = parents[attribute]
-        given = f" | {', '.join(_word(names[one]) for one in own)}" if own else ""
+        given = f" | {', '.join(_word(names[parent]) for parent in own)}" if own else ""
         lines.append(f"probability ( {_word(names[attribute])}{given} ) {{")
-        texts = [[_word(one) for one in states[parent].values()] for parent in own]
+        texts = [[_word(category) for category in states[parent].values()] for parent in own]
         for cell in np.ndindex(table.shape[1:]):
-            known = ", ".join(one[place] for one, place in zip(texts, cell, strict=True))
-            numbers = ", ".join(repr(float(one)) for one in table[:, *cell])
+            known = ", ".join(labels[index] for labels, index in zip(texts, cell, strict=True))
+            numbers = ", ".join(repr(float(share)) for share in table[:, *cell])
             lines.append(f"    {f'( {known} )' if own else 'table'} {numbers};")
         lines.append("}")
     return "\n".join([*lines, ""])
@@ -143,17 +143,17 @@ class _Part(NamedTuple):
 
 def _tokens(text: str) -> Iterator[_Token]:
     """Yield the words and marks, with their line numbers."""
-    place, line = 0, 1
-    while place < len(text):
-        found = _TOKEN.match(text, place)
-        if found is None:
+    position, line = 0, 1
+    while position < len(text):
+        match = _TOKEN.match(text, position)
+        if match is None:
             raise _Token("", False, line).error(
-                f"{shortened(text[place : place + 40])}", "quotes and comments that end"
+                f"{shortened(text[position : position + 40])}", "quotes and comments that end"
             )
-        if found.lastgroup != "skipped":
-            said = _unquoted(found[0]) if found.lastgroup == "quoted" else found[0]
-            yield _Token(said, found.lastgroup == "mark", line)
-        place, line = found.end(), line + found[0].count("\n")
+        if match.lastgroup != "skipped":
+            said = _unquoted(match[0]) if match.lastgroup == "quoted" else match[0]
+            yield _Token(said, match.lastgroup == "mark", line)
+        position, line = match.end(), line + match[0].count("\n")
 
 
 def _parts(tokens: Iterator[_Token]) -> Iterator[_Part]:
@@ -196,7 +196,7 @@ def _statements(tokens: Iterator[_Token], start: _Token) -> Iterator[list[_Token
 def _categories(part: _Part) -> list[str]:
     """Read 'type discrete [ 2 ] { yes, no }'."""
     for statement in part.statements:
-        *opening, last = (token.text if token.is_mark or place < 4 else "" for place, token in enumerate(statement))
+        *opening, last = (token.text if token.is_mark or index < 4 else "" for index, token in enumerate(statement))
         if opening[:3] + opening[4:6] + [last] == ["type", "discrete", "[", "]", "{", "}"] and _COUNT.fullmatch(
             opening[3]
         ):
@@ -212,13 +212,13 @@ def _originals(name: str, safe: Sequence[str], part: _Part) -> tuple[str, list[s
         if first.says("property") and key == f"{_NAME}=":
             name = unquote(value)
         elif first.says("property") and key == f"{_CATEGORIES}=":
-            categories = {new: unquote(text) for new, _, text in (one.partition(":") for one in value.split(","))}
-    found = [categories.get(one, one) for one in safe]
+            categories = {new: unquote(text) for new, _, text in (pair.partition(":") for pair in value.split(","))}
+    originals = [categories.get(category, category) for category in safe]
     try:
-        checked_categories(name, found)
+        checked_categories(name, originals)
     except LdpstatsError as error:
         raise part.keyword.error(error.came, error.allowed) from error
-    return name, found
+    return name, originals
 
 
 def _listed(tokens: Sequence[_Token], count: int, start: _Token) -> list[str]:
@@ -281,40 +281,40 @@ def _table(name: str, part: _Part, categories: Sequence[Sequence[str]]) -> Float
         table[where] = numbers
     if default is not None:
         table = np.where(np.isnan(table), np.reshape(default, (-1, *(1 for _ in shape[1:]))), table)
-    for _, *place in np.argwhere(np.isnan(table))[:1].tolist():
-        given = [values[one] for values, one in zip(categories[1:], place, strict=True)]
+    for _, *row in np.argwhere(np.isnan(table))[:1].tolist():
+        given = [values[index] for values, index in zip(categories[1:], row, strict=True)]
         came = f"no probabilities of {name!r}{f' given {one_line(given)}' if given else ''}"
         raise part.keyword.error(came, "those given all categories of the parents")
     return table
 
 
 def _row(statement: list[_Token], parents: Sequence[Sequence[str]]) -> tuple[tuple[int, ...], list[_Token]]:
-    """Read '( category, category ) 0.5, 0.5'; return the places of the categories, and the rest."""
+    """Read '( category, category ) 0.5, 0.5'; return the indices of the categories, and the rest."""
     first, *rest = statement
     if not first.is_mark or first.text != "(":
         raise first.error(shortened(first.text), _ENTRIES)
     following = iter(rest)
     said = _listed(list(_until(")", following, first)), len(parents), first)
-    for one, known in zip(said, parents, strict=True):
-        if one not in known:
-            raise first.error(f"the category {one!r}", one_line(list(known)))
-    return tuple(known.index(one) for one, known in zip(said, parents, strict=True)), list(following)
+    for category, known in zip(said, parents, strict=True):
+        if category not in known:
+            raise first.error(f"the category {category!r}", one_line(list(known)))
+    return tuple(known.index(category) for category, known in zip(said, parents, strict=True)), list(following)
 
 
 def _numbers(tokens: Sequence[_Token], count: int, start: _Token) -> list[float]:
-    found = []
+    probabilities = []
     for token in tokens:
         if token.is_mark and token.text == ",":
             continue
         try:
-            found.append(float(token.text))
+            probabilities.append(float(token.text))
         except ValueError:
-            found.append(nan)
-        if not isfinite(found[-1]) or found[-1] < 0:
+            probabilities.append(nan)
+        if not isfinite(probabilities[-1]) or probabilities[-1] < 0:
             raise token.error(f"the probability {shortened(token.text)}", "a finite number that is not negative")
-    if len(found) != count:
-        raise start.error(f"{len(found)} probabilities", f"{count}, one for each category")
-    return found
+    if len(probabilities) != count:
+        raise start.error(f"{len(probabilities)} probabilities", f"{count}, one for each category")
+    return probabilities
 
 
 def _unquoted(text: str) -> str:
@@ -342,17 +342,17 @@ def _safe(texts: Sequence[str], agreed: re.Pattern[str]) -> dict[str, str]:
         if text.isprintable() and agreed.fullmatch(text):
             kept.setdefault(text.lower(), text)
     taken, used = {*kept}, Counter[str]()
-    found = {text: text for text in kept.values()}
+    names = {text: text for text in kept.values()}
     for text in texts:
-        if text not in found:
+        if text not in names:
             short = _UNREAD.sub("_", text)[:_LONGEST_SAFE].strip("_") or "_"
             new = short
             while new.lower() in taken:
                 used[short.lower()] += 1
                 new = f"{short}_{used[short.lower()] + 1}"
             taken.add(new.lower())
-            found[text] = new
-    return {text: found[text] for text in texts}
+            names[text] = new
+    return {text: names[text] for text in texts}
 
 
 def _distinct_texts(attribute: str, values: Sequence[Category]) -> list[str]:

@@ -30,7 +30,7 @@ _ERRORS = 2.0
 """Categories are taken to be no rarer than so many standard errors of their shares."""
 _SAME, _ROUNDING = 1e-6, 1e-10
 # so few reports show how far they scatter
-_TO_SPREAD = 2
+_LEAST_REPORTS = 2
 
 _Names: TypeAlias = tuple[str, ...]
 
@@ -66,11 +66,11 @@ class ChainTests:
         self._domain, self._tables = tables.domain, tables.tables
         self._known: dict[Triple, ChainTest | None] = {}
         self._estimates: dict[int, tuple[FloatArray, FloatArray]] = {}
-        self._shared = {place for pair in overlapping(self._tables) for place in pair}
+        self._shared = {index for pair in overlapping(self._tables) for index in pair}
         self._holding: dict[frozenset[str], list[int]] = defaultdict(list)
-        for place, table in enumerate(self._tables):
+        for index, table in enumerate(self._tables):
             for pair in combinations(table.attributes, 2):
-                self._holding[frozenset(pair)].append(place)
+                self._holding[frozenset(pair)].append(index)
 
     def of(self, triple: Triple) -> ChainTest | None:
         """Return the test of a chain through the middle attribute, by all tables about two of the three or more.
@@ -92,33 +92,33 @@ class ChainTests:
 
         if domain.size() > LARGEST_JOINT:
             return None
-        one, middle, other = domain.names
-        pairs = [(one, middle), (middle, other), (one, other)]
-        places = sorted({place for pair in pairs for place in self._holding[frozenset(pair)]})
-        tables = [as_reported(self._tables[place]) for place in places]
+        first, middle, last = domain.names
+        pairs = [(first, middle), (middle, last), (first, last)]
+        indices = sorted({index for pair in pairs for index in self._holding[frozenset(pair)]})
+        tables = [as_reported(self._tables[index]) for index in indices]
         # what nobody is behind two of is independent
-        pooled = None if self._shared.isdisjoint(places) else pooled_measured(tables, domain)
+        pooled = None if self._shared.isdisjoint(indices) else pooled_measured(tables, domain)
         try:
-            found = [self._estimated(place, table, domain) for place, table in zip(places, tables, strict=True)]
+            estimates = [self._estimated(index, table, domain) for index, table in zip(indices, tables, strict=True)]
         except NotIdentifiedError:
             pooled = pooled or pooled_measured(tables, domain)
             cells = _cells_by_sums(pooled, domain, pairs)
             return _chain_test(pooled.estimate, pooled.covariance, pooled.n, cells)
-        estimate, n = np.concatenate([own for _, own, _ in found]), sum(table.n for table in tables)
-        covariance = pooled.covariance if pooled else np.asarray(block_diag(*(own for _, _, own in found)))
-        cells = _cells_of(pairs, domain, [names for names, _, _ in found], _variances(covariance, n))
+        estimate, n = np.concatenate([own for _, own, _ in estimates]), sum(table.n for table in tables)
+        covariance = pooled.covariance if pooled else np.asarray(block_diag(*(own for _, _, own in estimates)))
+        cells = _cells_of(pairs, domain, [names for names, _, _ in estimates], _variances(covariance, n))
         return _chain_test(estimate, covariance, pooled.n if pooled else n, cells)
 
-    def _estimated(self, place: int, table: Table, domain: Domain) -> tuple[_Names, FloatArray, FloatArray]:
+    def _estimated(self, index: int, table: Table, domain: Domain) -> tuple[_Names, FloatArray, FloatArray]:
         """Return a table's attributes among a domain's, and its estimate of their cells with the covariance."""
-        if table.n < _TO_SPREAD:
+        if table.n < _LEAST_REPORTS:
             raise NotIdentifiedError("a single report", "two reports, which show how far they scatter")
-        if place not in self._estimates:
-            self._estimates[place] = table.linear
+        if index not in self._estimates:
+            self._estimates[index] = table.linear
         names = tuple(name for name in domain.names if name in table.attributes)
         if names == table.attributes:
-            return names, *self._estimates[place]
-        return names, *summed(*self._estimates[place], table.domain.onto(names), domain.size(names))
+            return names, *self._estimates[index]
+        return names, *summed(*self._estimates[index], table.domain.onto(names), domain.size(names))
 
 
 def oriented_by_tests(
@@ -136,10 +136,9 @@ def oriented_by_tests(
     if structure.directed:
         return oriented(structure, constraints, strength, {})
     triples = progress(unshielded_triples(structure.edges), "testing chains", unit="triple")
-    found = {triple: chain(triple) for triple in triples}
-    tests = {triple: test for triple, test in found.items() if test}
+    tests = {triple: test for triple in triples if (test := chain(triple))}
     verdicts = verdicts_of(structure.edges, tests, independent, alpha)
-    return oriented(structure, constraints, strength, verdicts, {one: test.half for one, test in tests.items()})
+    return oriented(structure, constraints, strength, verdicts, {triple: test.half for triple, test in tests.items()})
 
 
 def verdicts_of(
@@ -158,14 +157,14 @@ def verdicts_of(
     import networkx as nx
 
     graph = nx.Graph(edges)
-    found = {}
-    for (one, middle, other), test in tests.items():
+    verdicts = {}
+    for (first, middle, last), test in tests.items():
         verdict = test.verdict(alpha / len(tests), alpha)
-        if verdict == "no collider" and nx.has_path(nx.restricted_view(graph, [middle], []), one, other):
+        if verdict == "no collider" and nx.has_path(nx.restricted_view(graph, [middle], []), first, last):
             continue
-        if verdict and (verdict == "no collider" or independent[frozenset((one, other))] > alpha):
-            found[one, middle, other] = verdict
-    return found
+        if verdict and (verdict == "no collider" or independent[frozenset((first, last))] > alpha):
+            verdicts[first, middle, last] = verdict
+    return verdicts
 
 
 def _chain_test(estimate: FloatArray, covariance: FloatArray, n: int, cells: Sequence[FloatArray]) -> ChainTest:
@@ -206,13 +205,13 @@ def _chain_test(estimate: FloatArray, covariance: FloatArray, n: int, cells: Seq
     levels = np.array([0.0, HALF])
     rest = implied @ direct - levels[:, None] * (implied @ implied_moves)
     with_rest = both - levels[:, None, None] * own
-    spread = rest @ covariance @ rest.T + np.einsum("iab,jba->ij", with_rest, with_rest)
-    errors = np.sqrt(np.maximum(np.diagonal(spread), 0))
+    rest_covariance = rest @ covariance @ rest.T + np.einsum("iab,jba->ij", with_rest, with_rest)
+    errors = np.sqrt(np.maximum(np.diagonal(rest_covariance), 0))
     if not errors.all():
         return ChainTest(math.nan, 0.0, 0.0, 0.0)
     present, half = ((product - levels * length) / errors).tolist()
     share_of_chain = float(product / length) if length > 0 else math.nan
-    return ChainTest(share_of_chain, present, half, float(spread[0, 1] / errors.prod()))
+    return ChainTest(share_of_chain, present, half, float(rest_covariance[0, 1] / errors.prod()))
 
 
 def _cells_by_sums(measured: Measured, domain: Domain, pairs: Sequence[Edge]) -> list[FloatArray]:
@@ -220,25 +219,27 @@ def _cells_by_sums(measured: Measured, domain: Domain, pairs: Sequence[Edge]) ->
     precise = 1 / np.sqrt(_variances(measured.covariance, measured.n))
     # the sums depend on each other: what is left of that by rounding is not to be inverted
     solution = np.linalg.pinv(measured.sums * precise[:, None], rcond=_ROUNDING) * precise
-    found: list[FloatArray] = []
+    weights_by_pair: list[FloatArray] = []
     for pair in pairs:
         cells = np.eye(domain.size(pair))[domain.onto(pair)].T
         weights = cells @ solution
         if not np.allclose(weights @ measured.sums, cells, atol=_SAME):
             raise NotIdentifiedError(f"reports that leave cells of {one_line(pair)} open", "reports about this pair")
-        found.append(weights.reshape(*domain.project(pair).shape, -1))
-    return found
+        weights_by_pair.append(weights.reshape(*domain.project(pair).shape, -1))
+    return weights_by_pair
 
 
 def _variances(covariance: FloatArray, n: int) -> FloatArray:
     """Return the variances by which sums are weighed, kept above zero."""
     variances = np.diagonal(covariance)
-    found: FloatArray = np.maximum(variances, max(variances.mean(), 1 / n) / n)
-    return found
+    kept: FloatArray = np.maximum(variances, max(variances.mean(), 1 / n) / n)
+    return kept
 
 
-def _cells_of(pairs: Sequence[Edge], domain: Domain, groups: Sequence[_Names], spread: FloatArray) -> list[FloatArray]:
-    """Return the weights of pairs' cells in tables of groups of the attributes, whose cells have variances `spread`.
+def _cells_of(
+    pairs: Sequence[Edge], domain: Domain, groups: Sequence[_Names], variances: FloatArray
+) -> list[FloatArray]:
+    """Return the weights of pairs' cells in tables of groups of the attributes, whose cells have such `variances`.
 
     Tables are made to agree on their common margins by weighted least squares, which takes a matrix of these only, not
     of all cells.
@@ -248,7 +249,7 @@ def _cells_of(pairs: Sequence[Edge], domain: Domain, groups: Sequence[_Names], s
     ends = np.cumsum([part.size() for part in parts.values()]).tolist()
     places = {names: np.arange(start, end) for names, start, end in zip(parts, [0, *ends], ends, strict=False)}
     of_sum = np.concatenate([places[names] for names in groups])
-    precision: FloatArray = np.bincount(of_sum, 1 / spread).astype(float)
+    precision: FloatArray = np.bincount(of_sum, 1 / variances).astype(float)
     links, largest = list(combinations(parts, 2)), max(map(len, parts))
     if largest > 2:  # what agrees with it agrees
         links = links[: len(parts) - 1]
@@ -264,13 +265,13 @@ def _cells_of(pairs: Sequence[Edge], domain: Domain, groups: Sequence[_Names], s
     apart = np.vstack(rows)
     moved = apart / precision
     agreeing: FloatArray = np.eye(precision.size) - moved.T @ np.linalg.solve(moved @ apart.T, apart)
-    solution = agreeing[:, of_sum] / (spread * precision[of_sum])
-    found: list[FloatArray] = []
+    solution = agreeing[:, of_sum] / (variances * precision[of_sum])
+    weights_by_pair: list[FloatArray] = []
     for pair in pairs:
         holding = next((names for names in reversed(parts) if {*pair} <= {*names}), None)
         if holding is None:
             raise NotIdentifiedError(f"no reports about {one_line(pair)} together", "reports about this pair")
         table = solution[places[holding]].reshape(*parts[holding].shape, -1)
         left = tuple(axis for axis, name in enumerate(holding) if name not in pair)
-        found.append(table.sum(axis=left))
-    return found
+        weights_by_pair.append(table.sum(axis=left))
+    return weights_by_pair

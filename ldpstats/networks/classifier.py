@@ -150,8 +150,8 @@ class Classifier(Result):
         tables = [self.network.tables[name] for name in sorted(self.network.tables)]
         seed = zlib.crc32(b"".join(np.sort(table, axis=None).tobytes() for table in tables))
         numbers = generator(seed if rng is None else rng)
-        rules, found = expected_accuracies(self.fitted, self.label, size, alpha, numbers)
-        columns = {"accuracy": found[:, 0], "lower": found[:, 1], "upper": found[:, 2]}
+        rules, accuracies = expected_accuracies(self.fitted, self.label, size, alpha, numbers)
+        columns = {"accuracy": accuracies[:, 0], "lower": accuracies[:, 1], "upper": accuracies[:, 2]}
         beside = "; ".join(self.fitted.assumptions.values())
         assumed = ["", beside, f"{beside}; {self.assumption}" if beside else self.assumption]
         table = pd.DataFrame({"rule": [*rules, self.name], **columns, "assumption": assumed})
@@ -162,7 +162,7 @@ class Classifier(Result):
     def summary(self) -> Summary:
         """Return what the classifier predicts, from what, and what it rests on."""
         reports = self.fitted.reports
-        edges = [f"{one} – {other}" for one, other in self.network.edges if self.label not in (one, other)]
+        edges = [f"{first} – {second}" for first, second in self.network.edges if self.label not in (first, second)]
         beside = self.fitted.assumptions.items()
         facts = {
             "Label": f"{self.label} ({len(self.network.domain.categories[self.label])} categories)",
@@ -173,7 +173,7 @@ class Classifier(Result):
         }
         sentences = [
             f"Assumed: {self.assumption}.",
-            *(f"{name} was not asked together with {self.label}; assumes: {one}." for name, one in beside),
+            *(f"{name} was not asked together with {self.label}; assumes: {words}." for name, words in beside),
             *self.notes,
             "expected_accuracy() says how often it is right if so; accuracy(frame) counts it on labelled records.",
             *reports.channel_fit().warning,
@@ -201,8 +201,8 @@ class Classifier(Result):
 
     def _posterior(self, frame: Frame) -> FloatArray:
         domain = self.network.domain
-        found = domain.project(self.features).encode(frame)
-        codes = np.insert(found, domain.names.index(self.label), 0, axis=1)
+        answers = domain.project(self.features).encode(frame)
+        codes = np.insert(answers, domain.names.index(self.label), 0, axis=1)
         return label_posterior(self.network, self.label, codes)
 
 
@@ -341,14 +341,14 @@ def conditional_information(pooled: Mapping[Edge, Table], label: str, naive: Bay
     shares = naive.tables[label]
     strata = []
     for (first, second), table in pooled.items():
-        cells, spread = table.unbiased.estimate.reshape(table.shape), table.unbiased.covariance
-        places = np.arange(cells.size).reshape(table.shape)
+        cells, covariance = table.unbiased.estimate.reshape(table.shape), table.unbiased.covariance
+        indices = np.arange(cells.size).reshape(table.shape)
         for value, share in enumerate(shares):
-            own = places[..., value].ravel()
+            own = indices[..., value].ravel()
             margins = naive.tables[first][None, None, :, value], naive.tables[second][None, None, :, value]
-            stratum = cells.ravel()[None, None, own] / share, spread[None, None, own[:, None], own] / share**2
+            stratum = cells.ravel()[None, None, own] / share, covariance[None, None, own[:, None], own] / share**2
             strata.append((ErrorAxes.of_interactions(interactions_of(*stratum, *margins)), margins))
-    behind = posteriors([one for one, _ in strata])
+    behind = posteriors([axes for axes, _ in strata])
     nats = [information_of(mean, *both).item() for (mean, _), (_, both) in zip(behind, strata, strict=True)]
     averaged: FloatArray = np.reshape(nats, (len(pooled), shares.size)) @ shares
     return dict(zip(pooled, averaged.tolist(), strict=True))
@@ -362,11 +362,11 @@ def _asked_with_label(tables: TableSet, label: str, features: Sequence[str]) -> 
     """
     asked: dict[Edge, Table] = {}
     for pair in combinations(features, 2):
-        holding = [one for one in tables if one.n and {*pair, label} <= {*one.attributes}]
+        holding = [table for table in tables if table.n and {*pair, label} <= {*table.attributes}]
         if holding:
             asked[pair] = pooled_table(holding, tables.domain.project((*pair, label)), tables.privacy)
-        elif found := table_about(tables, (*pair, label)):
-            asked[pair] = found
+        elif table := table_about(tables, (*pair, label)):
+            asked[pair] = table
     if not asked:
         wanted = [(*pair, label) for pair in combinations(features, 2)]
         raise NotIdentifiedError(
@@ -390,9 +390,9 @@ def _shown_to_depend(pooled: Mapping[Edge, Table], label: str, alpha: float) -> 
     tests, pvalues = AmongMany(len(pooled), alpha), np.zeros(len(pooled))
     for pvalue in ("asymptotic", tests):
         rejected = false_discovery_control(pvalues, method=dependent) <= alpha
-        for place in np.flatnonzero(rejected):
-            pair, table = list(pooled.items())[place]
-            pvalues[place] = conditional_independence_test(table, *pair, given=label, pvalue=pvalue).pvalue
+        for index in np.flatnonzero(rejected):
+            pair, table = list(pooled.items())[index]
+            pvalues[index] = conditional_independence_test(table, *pair, given=label, pvalue=pvalue).pvalue
     adjusted = false_discovery_control(pvalues, method=dependent)
     return [pair for pair, kept in zip(pooled, adjusted <= alpha, strict=True) if kept]
 

@@ -61,14 +61,14 @@ def triples_to_ask(graph: Graph[str]) -> tuple[tuple[str, str, str], ...]:
     if not callable(getattr(graph, "to_undirected", None)):
         raise LdpstatsError(f"a graph of type {type(graph).__name__}", "a networkx.Graph, such as `dependency_graph`")
     joined = graph.to_undirected(as_view=True)
-    place = {name: position for position, name in enumerate(joined)}
-    found = {
-        tuple(sorted((place[one], place[other], place[middle])))
+    index = {name: position for position, name in enumerate(joined)}
+    triples = {
+        tuple(sorted((index[first], index[second], index[middle])))
         for middle in joined
-        for one, other in combinations(set(joined[middle]) - {middle}, 2)
+        for first, second in combinations(set(joined[middle]) - {middle}, 2)
     }
-    names = list(place)
-    return tuple((names[first], names[second], names[third]) for first, second, third in sorted(found))
+    names = list(index)
+    return tuple((names[first], names[second], names[third]) for first, second, third in sorted(triples))
 
 
 Pair = frozenset[str]
@@ -114,7 +114,7 @@ def pc(evidence: PairEvidence, constraints: EdgeConstraints, alpha: float) -> St
         )
         skeleton: Graph[str] = search.fit(names_only(names)).skeleton_
     left = map(tests.separation, combinations(evidence.domain.names, 2))
-    separations = [one for one in left if one is not None]
+    separations = [separation for separation in left if separation is not None]
     arrows = _colliding(skeleton, tests, constraints)
     return structure_of(evidence.domain, skeleton.edges, arrows, separations, tests.undecided)
 
@@ -125,7 +125,7 @@ def _refuse_pairs_alone(evidence: PairEvidence, alpha: float) -> None:
 
     graph: Graph[str] = Graph()
     graph.add_nodes_from(evidence.domain.names)
-    graph.add_edges_from(evidence.pairs[place] for place in np.flatnonzero(evidence.adjusted <= alpha))
+    graph.add_edges_from(evidence.pairs[index] for index in np.flatnonzero(evidence.adjusted <= alpha))
     asked = triples_to_ask(graph) or tuple(combinations(evidence.domain.names, 3))
     raise NotIdentifiedError(
         "conditional tests on tables of pairs alone, which tell nothing about three attributes together",
@@ -178,18 +178,18 @@ class ConditionalTests:
             return False
         # without power it goes only where it has less information than each of the two has with one of the others
         if given and not test.decides:
-            around = ([self._information.get(frozenset((one, other)), 0.0) for one in pair] for other in given)
-            if not any(self._information[pair] < min(found) for found in around):
+            around = ([self._information.get(frozenset((end, other)), 0.0) for end in pair] for other in given)
+            if not any(self._information[pair] < min(values) for values in around):
                 return False
         self._accepted[pair].append(test)
         return True
 
     def test(self, pair: Pair, given: Sequence[str]) -> ConditionalTest | None:
         """Return a test; None if the reports tell nothing about it."""
-        place = (pair, frozenset(given))
-        if place not in self._made:
-            self._made[place] = self._tested(pair, tuple(sorted(given)))
-        return self._made[place]
+        key = (pair, frozenset(given))
+        if key not in self._made:
+            self._made[key] = self._tested(pair, tuple(sorted(given)))
+        return self._made[key]
 
     def _tested(self, pair: Pair, given: Given) -> ConditionalTest | None:
         table = self._table(tuple(sorted((*pair, *given))))
@@ -247,13 +247,13 @@ def pvalue_and_power(table: Table, alpha: float) -> tuple[float, float]:
 
 def _colliding(skeleton: Graph[str], tests: ConditionalTests, constraints: EdgeConstraints) -> set[Edge]:
     """Return the directions of v-structures; those that contradict constraints, or each other, decide nothing."""
-    found = [
-        {(one, middle), (other, middle)}
+    colliders = [
+        {(first, middle), (last, middle)}
         for middle in skeleton
-        for one, other in combinations(sorted(skeleton[middle]), 2)
-        if not skeleton.has_edge(one, other)
-        and all(constraints.allows_direction(end, middle) for end in (one, other))
-        and tests.points_to(frozenset((one, other)), middle)
+        for first, last in combinations(sorted(skeleton[middle]), 2)
+        if not skeleton.has_edge(first, last)
+        and all(constraints.allows_direction(end, middle) for end in (first, last))
+        and tests.points_to(frozenset((first, last)), middle)
     ]
-    every = set().union(*found)
-    return set().union(*(arrows for arrows in found if not any(edge[::-1] in every for edge in arrows)))
+    every = set().union(*colliders)
+    return set().union(*(arrows for arrows in colliders if not any(edge[::-1] in every for edge in arrows)))

@@ -28,8 +28,8 @@ def label_posterior(network: BayesianNetwork, label: str, codes: IntArray) -> Fl
     Codes, shape (records, attributes), are in the order of the network's domain; what stands in the label's column
     plays no part. A record that has probability zero with every label has equal ones.
     """
-    place = {name: column for column, name in enumerate(network.domain.names)}
-    values = {name: codes[:, [column]] for name, column in place.items()}
+    columns = {name: column for column, name in enumerate(network.domain.names)}
+    values = {name: codes[:, [column]] for name, column in columns.items()}
     categories = len(network.domain.categories[label])
     values[label] = np.arange(categories)[None, :]
     logarithms = np.zeros((len(codes), categories))
@@ -38,12 +38,12 @@ def label_posterior(network: BayesianNetwork, label: str, codes: IntArray) -> Fl
             family = (name, *network.parents[name])
             # what has nothing to do with the label is the same for all its categories
             if label in family:
-                logarithms += np.log(table)[tuple(values[one] for one in family)]
+                logarithms += np.log(table)[tuple(values[attribute] for attribute in family)]
     highest = logarithms.max(axis=1, keepdims=True)
     relative = np.exp(logarithms - np.where(np.isfinite(highest), highest, 0))
     relative = np.where(np.isfinite(highest), relative, 1.0)
-    found: FloatArray = relative / relative.sum(axis=1, keepdims=True)
-    return found
+    posterior: FloatArray = relative / relative.sum(axis=1, keepdims=True)
+    return posterior
 
 
 _RECORDS = 2000
@@ -83,8 +83,8 @@ class ExpectedAccuracy(Result):
     >>> domain = ldp.Domain({"ill": ["yes", "no"], "cough": ["yes", "no"], "fever": ["yes", "no"]})
     >>> people = [300, 100, 100, 50, 20, 80, 100, 1000]
     >>> triples = ldp.SampledGroups(domain, k=3, epsilon=3.0).simulate(people, rng=1)
-    >>> found = ldp.naive_bayes(triples, "ill").expected_accuracy(n_resamples=20, rng=1)
-    >>> found.to_frame()[["rule", "accuracy", "lower", "upper"]].round(2)
+    >>> expected = ldp.naive_bayes(triples, "ill").expected_accuracy(n_resamples=20, rng=1)
+    >>> expected.to_frame()[["rule", "accuracy", "lower", "upper"]].round(2)
                              rule  accuracy  lower  upper
     0         most frequent label      0.67   0.65   0.70
     1  best single feature: cough      0.85   0.84   0.88
@@ -106,7 +106,7 @@ class ExpectedAccuracy(Result):
         refuse_other_columns(self.table, ["rule", "assumption"], [])
         shares = [real_array(self.table.get(name, []), name) for name in ("accuracy", "lower", "upper")]
         # written so that a NaN fails
-        if not all(one.size == len(self.table) and np.all((one >= 0) & (one <= 1)) for one in shares):
+        if not all(column.size == len(self.table) and np.all((column >= 0) & (column <= 1)) for column in shares):
             raise LdpstatsError(f"the accuracies {one_line(self.table.columns.tolist())}", "shares from 0 to 1")
         object.__setattr__(self, "alpha", significance(self.alpha))
         at_least(self.simulated, 0, "simulated", most=at_least(self.n, 0, "the reports behind an accuracy"))
@@ -189,24 +189,24 @@ def expected_accuracies(
     seed = int(rng.integers(1 << 62))
     network = fitted.network
     rules = _rules(network, label)
-    believed = _accuracies(network, label, rules, network, network.sampled_codes(_MANY_RECORDS, seed))
+    believed = _accuracies(network, label, rules, network, _MANY_RECORDS, seed)
     possible = fit_parameters(fitted.reports, fitted.network.parents, smoothing=0).redrawn(size, rng)
     redrawn = ((truth, *replace(fitted, network=truth).redrawn(1, rng)) for truth in possible)
     error = partial(_error, label=label, seed=seed)
-    spread = np.array(each(error, redrawn, "drawing again", "network", size))
-    others = ((fitted.network, one) for one in fitted.redrawn(size, rng))
+    errors = np.array(each(error, redrawn, "drawing again", "network", size))
+    others = ((fitted.network, drawn) for drawn in fitted.redrawn(size, rng))
     mean = np.mean(each(error, others, "drawing again", "network", size), axis=0)
-    low, high = np.quantile(spread - spread.mean(axis=0), [1 - alpha / 2, alpha / 2], axis=0)
-    found = (believed - mean)[:, None] - np.stack([np.zeros_like(low), low, high], axis=1)
-    return ("most frequent label", f"best single feature: {rules[1]}"), np.clip(found, 0, 1)
+    low, high = np.quantile(errors - errors.mean(axis=0), [1 - alpha / 2, alpha / 2], axis=0)
+    accuracies = (believed - mean)[:, None] - np.stack([np.zeros_like(low), low, high], axis=1)
+    return ("most frequent label", f"best single feature: {rules[1]}"), np.clip(accuracies, 0, 1)
 
 
 def _error(networks: tuple[BayesianNetwork, BayesianNetwork], label: str, seed: int) -> Accuracies:
     """Return by how much the second network overrates the rules read off it, where the first is the truth."""
     truth, network = networks
-    rules, both = _rules(network, label), (network, truth)
-    own, true = (_accuracies(network, label, rules, one, one.sampled_codes(_RECORDS, seed)) for one in both)
-    return own - true
+    rules = _rules(network, label)
+    believed, true = (_accuracies(network, label, rules, source, _RECORDS, seed) for source in (network, truth))
+    return believed - true
 
 
 def _rules(network: BayesianNetwork, label: str) -> tuple[int, str, IntArray]:
@@ -218,9 +218,10 @@ def _rules(network: BayesianNetwork, label: str) -> tuple[int, str, IntArray]:
 
 
 def _accuracies(
-    network: BayesianNetwork, label: str, rules: tuple[int, str, IntArray], truth: BayesianNetwork, records: IntArray
+    network: BayesianNetwork, label: str, rules: tuple[int, str, IntArray], truth: BayesianNetwork, size: int, seed: int
 ) -> Accuracies:
-    """Return how often a network's rules, and all its features, are right where records were drawn from `truth`."""
+    """Return how often a network's rules, and all its features, are right where records are drawn from `truth`."""
+    records = truth.sampled_codes(size, seed)
     frequent, feature, by_feature = rules
     joint = truth.joint((feature, label))
     single = float(joint[np.arange(len(joint)), by_feature].sum())

@@ -28,7 +28,7 @@ from ldpstats.tables.shared import Contribution, Stacked, overlapping
 
 _EMPTY = 1e-12
 _HALVINGS = 60
-_LEAST_SPREAD = 1e-9
+_LEAST_VARIANCE = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,15 +57,15 @@ class SmoothedRows:
         variances = np.divide(np.maximum(left, 0), totals**2, out=np.full(totals.shape, np.inf), where=held)
         return cls(shares, variances)
 
-    def respondents(self, spread: float | FloatArray) -> FloatArray:
-        """Return how many respondents without noise leave the same variances, if one's answer varies by `spread`."""
-        wide = np.broadcast_to(np.asarray(spread, dtype=float)[..., None], self.variances.shape)
+    def respondents(self, variance: float | FloatArray) -> FloatArray:
+        """Return how many respondents without noise leave the same variances, if one's answer has this variance."""
+        wide = np.broadcast_to(np.asarray(variance, dtype=float)[..., None], self.variances.shape)
         known: FloatArray = np.divide(wide, self.variances, out=np.full(wide.shape, np.inf), where=self.variances > 0)
         return known
 
-    def towards(self, others: FloatArray, weight: float | FloatArray, spread: float | FloatArray) -> FloatArray:
+    def towards(self, others: FloatArray, weight: float | FloatArray, variance: float | FloatArray) -> FloatArray:
         """Return the proportions averaged with others, which count for `weight` respondents; see `respondents`."""
-        known, added = self.respondents(spread), np.asarray(weight, dtype=float)[..., None]
+        known, added = self.respondents(variance), np.asarray(weight, dtype=float)[..., None]
         total = known + added
         # nothing known, and nothing to be added: there the others are all that there is
         share = np.divide(added, total, out=np.ones_like(total), where=total > 0)[..., None, :]
@@ -76,22 +76,22 @@ class SmoothedRows:
 
         It belongs to the variance τ² of true rows around the margin, which is found as Paule & Mandel (1982) do: the
         squared distances of the rows, each over its expectation τ² + variance, add up to one less than there are rows.
-        As of a Dirichlet prior with these parameters in all, τ² = spread / (weight + 1).
+        As of a Dirichlet prior with these parameters in all, τ² = variance of an answer / (weight + 1).
         """
         told = np.isfinite(self.variances)
         distances = ((self.proportions - margin[..., None]) ** 2).sum(axis=-2)
         variances = np.where(told, np.maximum(self.variances, np.finfo(float).tiny), 1.0)
-        spread = spread_of(margin)
-        low, high = np.zeros(spread.shape), np.full(spread.shape, 2.0)
+        variance = answer_variance(margin)
+        low, high = np.zeros(variance.shape), np.full(variance.shape, 2.0)
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
             ratios = np.where(told, distances / (variances + middle[..., None]), 0).sum(axis=-1)
             more = ratios > told.sum(axis=-1) - 1
             low, high = np.where(more, middle, low), np.where(more, high, middle)
-        return np.asarray(np.maximum(spread / np.maximum(high, _LEAST_SPREAD) - 1, least))
+        return np.asarray(np.maximum(variance / np.maximum(high, _LEAST_VARIANCE) - 1, least))
 
 
-def spread_of(margin: FloatArray) -> FloatArray:
+def answer_variance(margin: FloatArray) -> FloatArray:
     """Return the variance of one respondent's answer, Σ p (1 − p) over the categories."""
     return np.asarray((margin * (1 - margin)).sum(axis=-1))
 
@@ -102,7 +102,7 @@ LARGEST_FAMILY = 1 << 10
 """The most cells of an attribute and its parents: making 1,024 of them proper in their covariance takes seconds."""
 _FEWER = "Fit a network of fewer attributes: those that a query is about, and their ancestors."
 # so few reports show how far they scatter
-_TO_SPREAD = 2
+_LEAST_REPORTS = 2
 # directions in which estimates have no more than this share of the largest variance are known
 _KNOWN = 1e-12
 _MANY = 128
@@ -116,7 +116,7 @@ class Family:
 
     domain: Domain
     cells: FloatArray  # unbiased, so that some may be negative; proper under an assumption
-    # by the place of a table: what its cells are multiplied by, shape (cells, cells of that table)
+    # by the index of a table: what its cells are multiplied by, shape (cells, cells of that table)
     operators: Mapping[int, FloatArray]
     assumption: str = ""  # what must hold beside the reports; empty where these identify all cells
 
@@ -143,19 +143,19 @@ class Family:
         least: all but the maximum likelihood. Else those that no group tells apart would be moved at no cost at all,
         and they are nearest by squares; so are many estimates of very many cells, which would take minutes.
         """
-        found = np.array(estimates, dtype=float)
-        improper = np.flatnonzero((found < 0).any(axis=1))
+        cells = np.array(estimates, dtype=float)
+        improper = np.flatnonzero((cells < 0).any(axis=1))
         if self.assumption or (improper.size > 1 and self.cells.size > _MANY):
-            return nearest_proper(found)
+            return nearest_proper(cells)
         values, directions = np.linalg.eigh(covariance)
         known = values > _KNOWN * values.max()
         information = (directions[:, known] / values[known]) @ directions[:, known].T
         step = max(1, _AT_ONCE // self.cells.size**2)
         for first in range(0, improper.size, step):
-            places = improper[first : first + step]
-            scores = (found[places] - self.cells) @ information
-            found[places] = nearest_in_information(scores, information, self.cells).frequencies
-        proper: FloatArray = found / found.sum(axis=1, keepdims=True)
+            rows = improper[first : first + step]
+            scores = (cells[rows] - self.cells) @ information
+            cells[rows] = nearest_in_information(scores, information, self.cells).frequencies
+        proper: FloatArray = cells / cells.sum(axis=1, keepdims=True)
         return proper
 
 
@@ -173,19 +173,19 @@ class FamilyEstimates:
         domains = [tables.domain.project((name, *sorted(parents[name]))) for name in sorted(parents)]
         for domain in domains:
             refuse_too_many_cells(domain.size(), f"{' and '.join(domain.names)} together: a table", LARGEST_FAMILY)
-        collected = [table for table in as_collected(tables) if table.n >= _TO_SPREAD]
+        collected = [table for table in as_collected(tables) if table.n >= _LEAST_REPORTS]
         known = {name for table in collected for name in table.attributes}
-        if lacking := sorted({name for one in domains for name in one.names} - known):
+        if lacking := sorted({name for domain in domains for name in domain.names} - known):
             raise NotIdentifiedError(
                 f"no table with two reports or more about {one_line(lacking)}",
                 "attributes that respondents were asked about",
                 "Leave these out, or collect more respondents.",
             )
         units, marginals = _telling(collected, domains), dict[int, Marginal]()
-        for place, table in enumerate(units):
+        for index, table in enumerate(units):
             # where cells are left open, blocks may still tell something together with others
             with suppress(NotIdentifiedError):
-                marginals[place] = Marginal.of(table)
+                marginals[index] = Marginal.of(table)
         shown = progress(domains, "fitting", unit="attribute")
         families = tuple(_family(domain, units, marginals, tables.privacy) for domain in shown)
         return cls(tuple(units), families)
@@ -193,7 +193,7 @@ class FamilyEstimates:
     @cached_property
     def places(self) -> tuple[slice, ...]:
         """Where the cells of each family stand in the rows and columns of the covariance."""
-        ends = np.cumsum([0, *(one.cells.size for one in self.families)]).tolist()
+        ends = np.cumsum([0, *(family.cells.size for family in self.families)]).tolist()
         return tuple(slice(start, end) for start, end in pairwise(ends))
 
     @cached_property
@@ -208,27 +208,29 @@ class FamilyEstimates:
         refuse_too_large((size, size), "the covariance of the cells of all families: a matrix", _FEWER)
         return self._covariance_of(self.families)
 
-    def covariance_within(self, place: int) -> FloatArray:
-        """Return the covariance of the cells of the family at one place."""
-        if place not in self._within:
-            self._within[place] = self._covariance_of(self.families[place : place + 1])
-        return self._within[place]
+    def covariance_within(self, position: int) -> FloatArray:
+        """Return the covariance of the cells of the family at one position."""
+        if position not in self._within:
+            self._within[position] = self._covariance_of(self.families[position : position + 1])
+        return self._within[position]
 
     def _covariance_of(self, families: Sequence[Family]) -> FloatArray:
-        starts = np.cumsum([0, *(one.cells.size for one in families)]).tolist()
+        starts = np.cumsum([0, *(family.cells.size for family in families)]).tolist()
         size, parts = starts[-1], []
-        for place, table in enumerate(self.units):
+        for index, table in enumerate(self.units):
             # which cells one table tells about, and the matrix that takes its cells to them
-            shown = [(start, one) for start, one in zip(starts, families, strict=False) if place in one.operators]
-            cells = [np.arange(start, start + one.cells.size) for start, one in shown]
-            matrices = [np.zeros((0, table.domain.size())), *(one.operators[place] for _, one in shown)]
+            shown = [
+                (start, family) for start, family in zip(starts, families, strict=False) if index in family.operators
+            ]
+            cells = [np.arange(start, start + family.cells.size) for start, family in shown]
+            matrices = [np.zeros((0, table.domain.size())), *(family.operators[index] for _, family in shown)]
             parts.append(Contribution(np.concatenate([np.arange(0), *cells]), np.vstack(matrices)))
         if self._stacked:
             return self._stacked.covariance_of(parts, size)
         total = np.zeros((size, size))
-        for table, (places, matrix) in zip(self.units, parts, strict=True):
-            if places.size:
-                total[np.ix_(places, places)] += matrix @ table.linear[1] @ matrix.T
+        for table, (at, matrix) in zip(self.units, parts, strict=True):
+            if at.size:
+                total[np.ix_(at, at)] += matrix @ table.linear[1] @ matrix.T
         return total
 
     @cached_property
@@ -243,8 +245,8 @@ class FamilyEstimates:
         order tables, attributes and categories stand.
         """
         numbers = rng.standard_normal((size, self.places[-1].stop))
-        for at, one in zip(self.places, self.families, strict=True):
-            numbers[:, at] = numbers[:, at][:, by_name(one.domain)]
+        for at, family in zip(self.places, self.families, strict=True):
+            numbers[:, at] = numbers[:, at][:, by_name(family.domain)]
         moved = numbers @ self._root
         return [moved[:, at] for at in self.places]
 
@@ -259,7 +261,7 @@ def by_name(domain: Domain) -> IntArray:
     """Return the place that every cell would have, were the categories of each attribute ordered by name."""
     ranks = []
     for values in domain.categories.values():
-        order = sorted(range(len(values)), key=lambda place: (type(values[place]).__name__, repr(values[place])))
+        order = sorted(range(len(values)), key=lambda code: (type(values[code]).__name__, repr(values[code])))
         ranks.append(np.argsort(order))
     return np.ravel_multi_index(np.ix_(*ranks), domain.shape).ravel()
 
@@ -284,37 +286,39 @@ def _identified(domain: Domain, marginals: Mapping[int, Marginal]) -> Family:
     Weighed by its own estimate, a table in which something rare was counted too seldom would count for more.
     """
     margins = {}
-    for place, one in marginals.items():
-        kept = tuple(name for name in domain.names if name in one.attributes)
+    for index, marginal in marginals.items():
+        kept = tuple(name for name in domain.names if name in marginal.attributes)
         if kept:
-            margins[place] = one.added_up(kept)
-    refuse_untold(domain.names, [one.attributes for one in margins.values()])
-    sums = np.vstack([np.eye(one.estimate.size)[:, domain.onto(one.attributes)] for one in margins.values()])
-    values = np.concatenate([one.estimate for one in margins.values()])
-    even, n = np.full(domain.size(), 1 / domain.size()), sum(one.n for one in margins.values())
-    ends = np.cumsum([one.estimate.size for one in margins.values()])[:-1]
-    given, cells = list(margins.values()), even
+            margins[index] = marginal.added_up(kept)
+    given = list(margins.values())
+    refuse_untold(domain.names, [margin.attributes for margin in given])
+    sums = np.vstack([np.eye(margin.estimate.size)[:, domain.onto(margin.attributes)] for margin in given])
+    values = np.concatenate([margin.estimate for margin in given])
+    even, n = np.full(domain.size(), 1 / domain.size()), sum(margin.n for margin in given)
+    ends = np.cumsum([margin.estimate.size for margin in given])[:-1]
+    cells = even
     for _ in range(2):
-        inverse = solving(sums, np.concatenate([1 / one.precision for one in given]), n)
+        inverse = solving(sums, np.concatenate([1 / margin.precision for margin in given]), n)
         cells = even + inverse @ (values - sums @ even)
         expected = np.split(sums @ cells, ends)
-        given = [replace(one, expected=own) for one, own in zip(given, expected, strict=True)]
+        given = [replace(margin, expected=own) for margin, own in zip(given, expected, strict=True)]
     parts = zip(margins.items(), np.split(inverse, ends, axis=1), strict=True)
-    return Family(domain, cells, {place: own @ one.sums for (place, one), own in parts})
+    return Family(domain, cells, {index: own @ margin.sums for (index, margin), own in parts})
 
 
 def _assumed(domain: Domain, marginals: Mapping[int, Marginal]) -> Family:
     """Reconstruct the family as `reconstruct` does; its operators are those of the linear approximation."""
     chosen = relevant_marginals(marginals.values(), domain.names)
-    weighed, place_of = weighed_together(chosen.marginals), {id(one.table): at for at, one in marginals.items()}
+    weighed = weighed_together(chosen.marginals)
+    index_of = {id(marginal.table): at for at, marginal in marginals.items()}
     profile = ProfileLikelihood(tuple(weighed), domain.names)
     model = profile.model
     response = profile.response @ model.known.inverse
     operators: dict[int, FloatArray] = {}
-    for one, (places, matrix) in zip(weighed, model.known.contributions, strict=True):
-        place = place_of[id(one.table)]
-        operators[place] = operators.get(place, 0) + response[:, places] @ matrix
-    groups = sorted({tuple(sorted(one.attributes)) for one in chosen.marginals})
+    for marginal, (columns, matrix) in zip(weighed, model.known.contributions, strict=True):
+        index = index_of[id(marginal.table)]
+        operators[index] = operators.get(index, 0) + response[:, columns] @ matrix
+    groups = sorted({tuple(sorted(marginal.attributes)) for marginal in chosen.marginals})
     assumption = RECONSTRUCTION_METHODS[MAXIMUM_ENTROPY].assumption(tuple(groups), domain.names)
     return Family(domain, model.marginal(domain.names), operators, assumption)
 
@@ -328,7 +332,7 @@ def _telling(tables: Sequence[Table], domains: Sequence[Domain]) -> list[Table]:
     named = sorted(tables, key=lambda table: sorted(table.attributes))
     if not overlapping(named):
         return named
-    kept = [table for table in named if any(len(set(table.attributes).intersection(one.names)) > 1 for one in domains)]
+    kept = [table for table in named if any(len({*table.attributes} & {*domain.names}) > 1 for domain in domains)]
     known = {name for table in kept for name in table.attributes}
     missing = {domain.names[0] for domain in domains} - known
     return kept + [table for table in named if not missing.isdisjoint(table.attributes)]

@@ -84,9 +84,9 @@ class FamilyScores:
             return 0.0
         if self.table(group) is None:
             return -math.inf
-        found = total_correlation(self.proper(group)) - self._penalty(group)
-        chance = found > 0 and len(group) == 2 and self._adjusted.get(frozenset(group), 0.0) > self._alpha
-        return 0.0 if chance else found
+        worth = total_correlation(self.proper(group)) - self._penalty(group)
+        chance = worth > 0 and len(group) == 2 and self._adjusted.get(frozenset(group), 0.0) > self._alpha
+        return 0.0 if chance else worth
 
     def _proper_table(self, group: tuple[str, ...]) -> FloatArray:
         """Return the proper table of sorted attributes, which agrees with those of fewer of them."""
@@ -143,18 +143,17 @@ def noise_penalty(strata: FloatArray, evidence: Evidence, alpha: float) -> float
     # the multiple of χ² with the same mean and variance (Satterthwaite 1946)
     scaled = deviation[np.ix_(kept, kept)] / expected[kept, None]
     first, second = np.trace(scaled), np.einsum("ij,ji->", scaled, scaled)
-    spread = float(first**2 / second) if second > 0 else 1.0
-    return average * max(math.log(df / (2 * average)), float(chdtri(spread, alpha)) / spread)
+    effective_df = float(first**2 / second) if second > 0 else 1.0
+    return average * max(math.log(df / (2 * average)), float(chdtri(effective_df, alpha)) / effective_df)
 
 
 def total_correlation(cells: FloatArray) -> float:
     """Return the total correlation Σ H(x) − H(all) of proper cells in nats: what attributes have in common."""
     from scipy.special import rel_entr
 
-    axes = range(cells.ndim)
     expected = np.ones_like(cells)
-    for axis in axes:
-        expected = expected * cells.sum(axis=tuple(other for other in axes if other != axis), keepdims=True)
+    for axis in range(cells.ndim):
+        expected = expected * cells.sum(axis=_others(cells.ndim, axis), keepdims=True)
     return float(rel_entr(cells, expected).sum())
 
 
@@ -168,7 +167,7 @@ def with_faces(estimate: FloatArray, faces: Sequence[FloatArray]) -> FloatArray:
     """
     nearest = fitted_to_faces(np.ones(estimate.shape), faces)
     places = [places_onto(estimate.shape, _others(estimate.ndim, axis)) for axis in range(estimate.ndim)]
-    sums = np.vstack([np.eye(face.size)[:, place] for face, place in zip(faces, places, strict=True)])
+    sums = np.vstack([np.eye(face.size)[:, onto] for face, onto in zip(faces, places, strict=True)])
     gap, weighted = (estimate - nearest).ravel(), sums * nearest.ravel()
     gap -= weighted.T @ shortest(weighted @ sums.T, (sums @ gap)[:, None])[:, 0]
     moved = np.maximum(nearest + gap.reshape(nearest.shape), _HARDLY * nearest)
@@ -181,16 +180,16 @@ def fitted_to_faces(cells: FloatArray, faces: Sequence[FloatArray]) -> FloatArra
     Margins that no table has are met as nearly as `_ROUNDS` rounds come.
     """
     wanted = [np.expand_dims(face, axis) for axis, face in enumerate(faces)]
-    found = cells
+    table = cells
     for _ in range(_ROUNDS):
         off = 0.0
         for axis, face in enumerate(wanted):
-            now = found.sum(axis=axis, keepdims=True)
+            now = table.sum(axis=axis, keepdims=True)
             off = max(off, float(np.abs(now - face).max()))
-            found = found * np.divide(face, now, out=np.zeros_like(face), where=now > 0)
+            table = table * np.divide(face, now, out=np.zeros_like(face), where=now > 0)
         if off < _RIGHT:
             break
-    fitted: FloatArray = found / found.sum()
+    fitted: FloatArray = table / table.sum()
     return fitted
 
 
@@ -199,7 +198,7 @@ def _others(axes: int, axis: int) -> tuple[int, ...]:
 
 
 def _without(group: tuple[str, ...], *names: str) -> tuple[str, ...]:
-    return tuple(one for one in group if one not in names)
+    return tuple(name for name in group if name not in names)
 
 
 def _conditional_shares(sides: FloatArray, total: FloatArray) -> FloatArray:
@@ -256,7 +255,7 @@ def hill_climb(evidence: PairEvidence, constraints: EdgeConstraints, alpha: floa
     names, scores = sorted(evidence.domain.names), FamilyScores(evidence, alpha)
     _refuse_required_families(scores, constraints)
     possible = list(permutations(names, 2))
-    added = {edge: _ALL_TIES * (place + 1) / len(possible) ** 2 for place, edge in enumerate(possible)}
+    added = {edge: _ALL_TIES * (number + 1) / len(possible) ** 2 for number, edge in enumerate(possible)}
 
     class NoiseAwareScore(BaseStructureScore):  # type: ignore[misc]  # pgmpy has no types
         """The score of families whose tables are estimated from privatized answers."""
@@ -274,7 +273,7 @@ def hill_climb(evidence: PairEvidence, constraints: EdgeConstraints, alpha: floa
         required_edges=set(constraints.required),
         forbidden_edges={edge for edge in possible if not constraints.allows_direction(*edge)},
     )
-    found = set[tuple[Edge, ...]]()
+    networks = set[tuple[Edge, ...]]()
     for edges in progress(_starts(names, scores, constraints), "climbing", unit="start"):
         start = DAG()
         start.add_nodes_from(names)
@@ -288,8 +287,8 @@ def hill_climb(evidence: PairEvidence, constraints: EdgeConstraints, alpha: floa
             epsilon=_LEAST,
             show_progress=False,
         )
-        found.add(tuple(sorted(search.fit(names_only(names)).causal_graph_.edges())))
-    best = max(found, key=lambda edges: (total(edges), edges))
+        networks.add(tuple(sorted(search.fit(names_only(names)).causal_graph_.edges())))
+    best = max(networks, key=lambda edges: (total(edges), edges))
     pattern = cpdag_of(DiGraph(best))
     return structure_of(evidence.domain, best, [edge for edge in pattern.edges if not pattern.has_edge(*edge[::-1])])
 

@@ -30,12 +30,12 @@ class Interactions:
 
     correlations: FloatArray  # B, shape (sets, functions of the first, functions of the second)
     # the covariance of B's flattened entries, shape (sets, entries, entries), or what works it out
-    spread: FloatArray | Callable[[], FloatArray]
+    given_covariance: FloatArray | Callable[[], FloatArray]
 
     @cached_property
     def covariance(self) -> FloatArray:
         """The covariance of the flattened entries of B, worked out once."""
-        return self.spread() if callable(self.spread) else self.spread
+        return self.given_covariance() if callable(self.given_covariance) else self.given_covariance
 
     @property
     def turned(self) -> Interactions:
@@ -56,8 +56,8 @@ def interactions_of(cells: FloatArray, covariance: FloatArray, first: FloatArray
     functions = orthonormal_functions(first), orthonormal_functions(second)
     table = cells.reshape(*cells.shape[:-1], first.shape[-1], second.shape[-1])
     both = kronecker(*functions)
-    found = functions[0].mT @ table @ functions[1]
-    return Interactions(found, both.mT @ covariance @ both)
+    correlations = functions[0].mT @ table @ functions[1]
+    return Interactions(correlations, both.mT @ covariance @ both)
 
 
 def orthonormal_functions(shares: FloatArray) -> FloatArray:
@@ -92,8 +92,8 @@ def even_law(blocks: Sequence[Block]) -> FloatArray | None:
     noise = blocks[0].by_value.noise
     support, sizes = (noise.support, noise.sizes) if isinstance(noise, SummedSupport) else (noise, (1,))
     if isinstance(support, SupportNoise) and min(sizes) == max(sizes):
-        size, spread = sizes[0], support.spread
-        return np.array([size * spread.own, spread.rise, size**2 * spread.common, size * spread.slope, 1.0])
+        size, law = sizes[0], support.spread
+        return np.array([size * law.own, law.rise, size**2 * law.common, size * law.slope, 1.0])
     told = noise.own_and_common if isinstance(noise, ChannelNoise) else None
     if told is None or float(np.ptp(told[1])) >= _EVEN:
         return None
@@ -144,18 +144,18 @@ class PairErrors:
         """Combine cells with known sums of rows, by generalized least squares: the cells, and their errors."""
         each = self.blocks.sum(axis=-1)
         own, beside = self.factors.sum(axis=-2), errors.factors[..., 0, :]
-        spread = each.sum(axis=-1) + errors.blocks[..., 0, 0]
-        shared = _beside(own, beside, np.ones_like(spread)[..., None])
-        core, none = _blocks(self.core, errors.core), np.zeros((*spread.shape[:-1], 1, 1))
+        variances = each.sum(axis=-1) + errors.blocks[..., 0, 0]
+        shared = _beside(own, beside, np.ones_like(variances)[..., None])
+        core, none = _blocks(self.core, errors.core), np.zeros((*variances.shape[:-1], 1, 1))
         ends = shared.sum(axis=-2, keepdims=True)[..., :-1]
-        total, level = spread.sum(axis=-1), spread.mean(axis=-1)
+        total, level = variances.sum(axis=-1), variances.mean(axis=-1)
         varies = total + (ends @ core @ ends.mT)[..., 0, 0] > _KNOWN * total
         core = _blocks(core, np.where(varies, 0.0, level)[..., None, None] + none)
-        scaled = shared / spread[..., None]
+        scaled = shared / variances[..., None]
         within = np.linalg.solve(np.eye(core.shape[-1]) + core @ shared.mT @ scaled, core)
         # what was not known of the rows, over its variance
         missing = known - cells.sum(axis=-1)
-        gain = missing / spread - (scaled @ within @ scaled.mT @ missing[..., None])[..., 0]
+        gain = missing / variances - (scaled @ within @ scaled.mT @ missing[..., None])[..., 0]
         shift = self.core @ (own.mT @ gain[..., None])
         moved = cells + each * gain[..., None] + (self.factors @ shift[..., None, :, :])[..., 0]
         size = own.shape[-1]
@@ -165,7 +165,7 @@ class PairErrors:
         left = np.concatenate([within, -cross], axis=-1)
         right = np.concatenate([-cross.mT, corner], axis=-1)
         factors = _beside(each[..., None] * scaled[..., None, :], self.factors)
-        blocks = self.blocks - each[..., :, None] * (each / spread[..., None])[..., None, :]
+        blocks = self.blocks - each[..., :, None] * (each / variances[..., None])[..., None, :]
         return moved, PairErrors(blocks, factors, np.concatenate([left, right], axis=-2))
 
     def given_columns(self, cells: FloatArray, known: FloatArray, errors: FloatArray) -> tuple[FloatArray, PairErrors]:
@@ -268,26 +268,28 @@ class ErrorAxes:
             matrix = moved.reshape(*lead, moved.shape[-2] * axes, -1).mT
         return matrix
 
-    def __getitem__(self, place: tuple[int, int]) -> ErrorAxes:
+    def __getitem__(self, index: tuple[int, int]) -> ErrorAxes:
         """Return those of one pair in one set of tables."""
         lead = self.along.shape[:-2]
         sizes = {"along": 2, "variances": 2, "factors": 2, "core": 2, "turns": 3, "functions": 2}
         whole = {name: getattr(self, name) for name in sizes}
-        parts = {name: np.broadcast_to(one, (*lead, *one.shape[-sizes[name] :]))[place] for name, one in whole.items()}
+        parts = {
+            name: np.broadcast_to(array, (*lead, *array.shape[-sizes[name] :]))[index] for name, array in whole.items()
+        }
         return replace(self, **parts)
 
 
 def _beside(*columns: FloatArray) -> FloatArray:
-    shape = np.broadcast_shapes(*(one.shape[:-1] for one in columns))
-    return np.concatenate([np.broadcast_to(one, (*shape, one.shape[-1])) for one in columns], axis=-1)
+    shape = np.broadcast_shapes(*(array.shape[:-1] for array in columns))
+    return np.concatenate([np.broadcast_to(array, (*shape, array.shape[-1])) for array in columns], axis=-1)
 
 
 def _blocks(first: FloatArray, second: FloatArray) -> FloatArray:
     shape = np.broadcast_shapes(first.shape[:-2], second.shape[:-2])
     size, total = first.shape[-1], first.shape[-1] + second.shape[-1]
-    found = np.zeros((*shape, total, total))
-    found[..., :size, :size], found[..., size:, size:] = first, second
-    return found
+    joined = np.zeros((*shape, total, total))
+    joined[..., :size, :size], joined[..., size:, size:] = first, second
+    return joined
 
 
 # variances of the prior's components: none, and those of powers of two up to a correlation of one
@@ -310,8 +312,8 @@ def posteriors(seen: Sequence[ErrorAxes]) -> list[tuple[FloatArray, FloatArray]]
     Each of `seen` has pairs of one shape, all in the same sets of tables; what is returned for it has the shapes
     (pairs, sets, functions, functions) and (pairs, sets, components).
     """
-    found = [[one.under(float(prior)) for prior in _PRIORS] for one in seen]
-    densities = np.concatenate([np.stack([-distance / 2 for distance, _ in one], axis=-1) for one in found])
+    under = [[axes.under(float(prior)) for prior in _PRIORS] for axes in seen]
+    densities = np.concatenate([np.stack([-distance / 2 for distance, _ in parts], axis=-1) for parts in under])
     # the probability that a pair is of each component, by EM
     likelihoods = np.exp(densities - densities.max(axis=-1, keepdims=True))
     pairs, sets, components = likelihoods.shape
@@ -320,12 +322,12 @@ def posteriors(seen: Sequence[ErrorAxes]) -> list[tuple[FloatArray, FloatArray]]
         belongs = likelihoods * often
         belongs = belongs / belongs.sum(axis=-1, keepdims=True)
         often = (belongs.sum(axis=0) + _PSEUDOCOUNT) / (pairs + components * _PSEUDOCOUNT)
-    shares = np.split(belongs, np.cumsum([len(one.along) for one in seen])[:-1])
+    shares = np.split(belongs, np.cumsum([len(axes.along) for axes in seen])[:-1])
     means = []
-    for one, own, parts in zip(seen, shares, found, strict=True):
+    for axes, own, parts in zip(seen, shares, under, strict=True):
         weights = np.moveaxis(own * _PRIORS, -1, 0)[..., None]
         mean = sum((weight * along for weight, (_, along) in zip(weights, parts, strict=True)), np.zeros(()))
-        means.append(one.correlations(mean))
+        means.append(axes.correlations(mean))
     return list(zip(means, shares, strict=True))
 
 

@@ -148,9 +148,9 @@ class LearnedNetwork(Result):
         _refuse_other_figures(self.edges, _OF_EDGES)
         _refuse_other_figures(self.pairs, _OF_PAIRS)
         shown = {frozenset(edge) for edge in zip(self.edges["first"], self.edges["second"], strict=True)}
-        found = {frozenset(edge) for edge in self.orientation.chosen}
+        directed = {frozenset(edge) for edge in self.orientation.chosen}
         kept = {frozenset(edge) for edge in self.structure.edges if edge not in self.orientation.left_out}
-        if not shown == found == kept or not set().union(*found) <= set(self.domain.names):
+        if not shown == directed == kept or not set().union(*directed) <= set(self.domain.names):
             raise LdpstatsError(
                 f"the directed edges {one_line(self.orientation.chosen)}", "a direction of every edge that was found"
             )
@@ -159,7 +159,7 @@ class LearnedNetwork(Result):
     def _refuse_other_pairs(self) -> None:
         """Refuse unknown attributes, and edges whose figures or directions differ from those of their pairs."""
         pairs = {(str(row["first"]), str(row["second"])): row for row in plain_rows(self.pairs)}
-        tested = [(*one.pair, *one.given) for one in self.structure.separations]
+        tested = [(*separation.pair, *separation.given) for separation in self.structure.separations]
         known = [*pairs, *tested, *self.constraints.required, *self.constraints.forbidden, self.constraints.order]
         if not {name for names in known for name in names} <= {*self.domain.names} or len(pairs) < len(self.pairs):
             raise LdpstatsError(
@@ -267,8 +267,8 @@ class LearnedNetwork(Result):
         """
         columns = ["first", "second", "given", "pvalue", "power", "decided_by"]
         rows = [
-            (*one.pair, ", ".join(one.given), one.pvalue, one.power, one.decided_by)
-            for one in self.structure.separations
+            (*separation.pair, ", ".join(separation.given), separation.pvalue, separation.power, separation.decided_by)
+            for separation in self.structure.separations
         ]
         return pd.DataFrame(rows, columns=columns)
 
@@ -426,12 +426,12 @@ class LearnedNetwork(Result):
         ]
 
     def _separations_in_words(self) -> list[str]:
-        found, undecided = self.structure.separations, int((self.edges["why"] == "undecided").sum())
-        powerless = [" and ".join(one.pair) for one in found if one.decided_by == "power"]
+        separations, undecided = self.structure.separations, int((self.edges["why"] == "undecided").sum())
+        powerless = [" and ".join(separation.pair) for separation in separations if separation.decided_by == "power"]
         kept = [_UNDECIDED.format(undecided)] if undecided else []
-        if not found:
+        if not separations:
             return kept
-        evident = f"Tests separate {len(found)} pairs, {len(found) - len(powerless)} of them by evidence."
+        evident = f"Tests separate {len(separations)} pairs, {len(separations) - len(powerless)} of them by evidence."
         return [
             evident,
             *kept,
@@ -457,9 +457,9 @@ def _with_interval(tables: TableSet, edge: Edge, alpha: float) -> dict[str, floa
     """Return the mutual information of a pair by all reports about it, with its interval."""
     # wider tables are many, and those that do not hold the pair would add little
     about = [table for table in tables if len(table.attributes) < 3 or set(edge) <= set(table.attributes)]
-    found = mutual_information(pooled_table(about, tables.domain.project(edge), tables.privacy), alpha)
-    lower, upper = found.conf_int()
-    return {"information": found.estimate, "lower": lower, "upper": upper}
+    information = mutual_information(pooled_table(about, tables.domain.project(edge), tables.privacy), alpha)
+    lower, upper = information.conf_int()
+    return {"information": information.estimate, "lower": lower, "upper": upper}
 
 
 def _refuse_other_figures(frame: pd.DataFrame, columns: Sequence[str]) -> None:

@@ -162,23 +162,23 @@ def _confidence(
     rng: np.random.Generator,
 ) -> tuple[FloatArray, FloatArray]:
     """Learn so many networks from redrawn counts; chain tests are drawn anew by their normal law."""
-    chains, place = ChainTests(evidence.tables), {pair: number for number, pair in enumerate(evidence.pairs)}
+    chains, index = ChainTests(evidence.tables), {pair: number for number, pair in enumerate(evidence.pairs)}
 
     def redrawn(triple: Triple) -> ChainTest | None:
-        found = chains.of(triple)
-        if found is None:
+        test = chains.of(triple)
+        if test is None:
             return None
         first, second = rng.standard_normal(2)
-        half = found.correlation * first + math.sqrt(max(1 - found.correlation**2, 0)) * second
-        return replace(found, present=found.present + first, half=found.half + half)
+        half = test.correlation * first + math.sqrt(max(1 - test.correlation**2, 0)) * second
+        return replace(test, present=test.present + first, half=test.half + half)
 
     def network(drawn: PairEvidence) -> tuple[Sequence[Edge], Iterable[Edge]]:
         structure = method.find(drawn, constraints, alpha)
         weighed = [edge for edge in structure.edges if constraints.leaves_one_direction(*edge)]
-        strength = {edge: drawn.corrected(place[edge]) for edge in weighed}
+        strength = {edge: drawn.corrected(index[edge]) for edge in weighed}
         independent = dict(zip(map(frozenset, drawn.pairs), drawn.pvalue.tolist(), strict=True))
-        found = oriented_by_tests(structure, constraints, redrawn, strength, independent, alpha)
-        return [edge for edge in structure.edges if edge not in found.left_out], found.directed
+        orientation = oriented_by_tests(structure, constraints, redrawn, strength, independent, alpha)
+        return [edge for edge in structure.edges if edge not in orientation.left_out], orientation.directed
 
     if method.of_pairs:
         sets = evidence.redrawn(size, rng)
@@ -222,13 +222,13 @@ def spanning_tree(evidence: PairEvidence, constraints: EdgeConstraints) -> set[E
     from networkx.utils import UnionFind
 
     # what differs by rounding is equal
-    weights, pvalues = (np.round(one, _DIGITS).tolist() for one in (evidence.shrunken, evidence.pvalue))
+    weights, pvalues = (np.round(figures, _DIGITS).tolist() for figures in (evidence.shrunken, evidence.pvalue))
     often = Counter(weights)
     strength: dict[Edge, tuple[object, ...]] = {}
-    for place, (pair, weight) in enumerate(zip(evidence.pairs, weights, strict=True)):
+    for index, (pair, weight) in enumerate(zip(evidence.pairs, weights, strict=True)):
         if constraints.allows(*pair):
             # the information takes long, and is hardly ever asked for
-            tied = (round(evidence.corrected(place), _DIGITS), -pvalues[place]) if often[weight] > 1 else ()
+            tied = (round(evidence.corrected(index), _DIGITS), -pvalues[index]) if often[weight] > 1 else ()
             strength[pair] = (constraints.requires(*pair), weight, tied, tuple(sorted(pair)))
     joined: UnionFind[str] = UnionFind()
     tree = set()
@@ -273,10 +273,10 @@ def explained_pairs(evidence: PairEvidence, dependent: Collection[Edge]) -> set[
     among = set(dependent)
     figures = zip(evidence.pairs, evidence.shrunken.tolist(), strict=True)
     seen: dict[Edge, Interactions] = {}
-    for pair, found in zip(evidence.pairs, evidence.interactions, strict=True):
+    for pair, interactions in zip(evidence.pairs, evidence.interactions, strict=True):
         if pair in among:
             rows, columns = evidence.sources.pools[pair].domain.names
-            seen[rows, columns], seen[columns, rows] = found, found.turned
+            seen[rows, columns], seen[columns, rows] = interactions, interactions.turned
     explained: set[Edge] = set()
     for pair, via in stronger_paths({pair: strength for pair, strength in figures if pair in among}):
         if pair not in explained and _is_explained(*pair, via, seen):
@@ -291,13 +291,13 @@ def stronger_paths(strength: Mapping[Edge, float]) -> Iterator[tuple[Edge, str]]
     [(('a', 'c'), 'b')]
     """
     around: dict[str, dict[str, float]] = defaultdict(dict)
-    for (one, other), own in strength.items():
-        around[one][other] = around[other][one] = own
-    for (one, other), own in strength.items():
-        for via in around[one].keys() & around[other].keys():
+    for (first, second), own in strength.items():
+        around[first][second] = around[second][first] = own
+    for (first, second), own in strength.items():
+        for via in around[first].keys() & around[second].keys():
             # a strength that is not estimable, nan, is not stronger
-            if own < around[one][via] and own < around[other][via]:
-                yield (one, other), via
+            if own < around[first][via] and own < around[second][via]:
+                yield (first, second), via
 
 
 def _is_explained(first: str, second: str, via: str, seen: dict[Edge, Interactions]) -> bool:
@@ -307,13 +307,13 @@ def _is_explained(first: str, second: str, via: str, seen: dict[Edge, Interactio
     rows, middle, columns = *start.correlations.shape, end.correlations.shape[-1]
     of_start = start.covariance.reshape(rows, middle, rows, middle)
     of_end = end.covariance.reshape(middle, columns, middle, columns)
-    spread = direct.covariance.reshape(rows, columns, rows, columns)
+    covariance: FloatArray = direct.covariance.reshape(rows, columns, rows, columns)
     # the path's own uncertainty, by the delta method
     moved = np.tensordot(np.tensordot(of_start, end.correlations, (1, 0)), end.correlations, (2, 0))
-    spread = spread + moved.transpose(0, 2, 1, 3)
+    covariance = covariance + moved.transpose(0, 2, 1, 3)
     moved = np.tensordot(np.tensordot(start.correlations, of_end, (1, 0)), start.correlations, (2, 1))
-    spread = spread + moved.transpose(0, 1, 3, 2)
-    covariance = spread.reshape(beyond.size, beyond.size)
+    covariance = covariance + moved.transpose(0, 1, 3, 2)
+    covariance = covariance.reshape(beyond.size, beyond.size)
     estimate = (float(beyond @ beyond) - float(np.trace(covariance))) / 2
     variance = (2 * float((covariance**2).sum()) + 4 * max(float(beyond @ covariance @ beyond), 0.0)) / 4
     return estimate <= _WORTH_AN_EDGE + _STANDARD_ERRORS * math.sqrt(variance)

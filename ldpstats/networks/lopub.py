@@ -120,9 +120,9 @@ def lopub(
     tables = cliques.tables(reports)
     cells = [clique_cells(tables[clique], estimator).reshape(tables[clique].shape) for clique in tree.cliques]
     beliefs = Beliefs(tree, agreeing(tree, cells))
-    one, warning = tables[tree.cliques[0]], tuple(pairs.channel_fit().warning)
+    table, warning = tables[tree.cliques[0]], tuple(pairs.channel_fit().warning)
     return LoPubModel(
-        protocol.domain.project(names), graph, beliefs, estimator, pairs.privacy, one.n, one.simulated, warning
+        protocol.domain.project(names), graph, beliefs, estimator, pairs.privacy, table.n, table.simulated, warning
     )
 
 
@@ -143,8 +143,8 @@ class LoPubModel(Result):
         at_least(self.simulated, 0, "simulated", most=at_least(self.n, 0, "the respondents"))
         tree, sizes = self.beliefs.tree, dict(zip(self.domain.names, self.domain.shape, strict=True))
         shapes = [tuple(sizes.get(name, 0) for name in clique) for clique in tree.cliques]
-        found = [table.shape for table in self.beliefs.tables]
-        if dict(tree.sizes) != sizes or {*self.graph} != {*sizes} or shapes != found:
+        table_shapes = [table.shape for table in self.beliefs.tables]
+        if dict(tree.sizes) != sizes or {*self.graph} != {*sizes} or shapes != table_shapes:
             raise LdpstatsError(
                 f"cliques {one_line(tree.cliques)} of {one_line(self.domain.names)}", "tables of the same attributes"
             )
@@ -175,7 +175,7 @@ class LoPubModel(Result):
         tree = self.beliefs.tree
         for clique, shared, table in zip(tree.cliques, tree.separators, self.beliefs.tables, strict=True):
             known = shared
-            for name in (one for one in clique if one not in shared):
+            for name in (attribute for attribute in clique if attribute not in shared):
                 family = Factor(clique, table).summed({*known, name})
                 given = _given(family.table, family.attributes, known)
                 parents[name], tables[name] = known, given.T.reshape(tree.shape((name, *known)))
@@ -249,7 +249,7 @@ def clique_cells(table: Table, estimator: str) -> FloatArray:
     if estimator == "published lasso":
         joint = Marginal.of(table)
         sums = [(size, joint.onto((name,))) for name, size in zip(joint.attributes, joint.shape, strict=True)]
-        bits = np.concatenate([np.eye(size)[:, places] for size, places in sums])
+        bits = np.concatenate([np.eye(size)[:, indices] for size, indices in sums])
         counts = np.concatenate([joint.summed((name,)) for name in joint.attributes])
         # the authors' code minimises ∥·∥² / (2 · bits) + Σ cells, all in respondents
         return _nonnegative_lasso(bits, counts, len(bits) / joint.n)
@@ -362,13 +362,13 @@ def dependency_graph(
         raise LdpstatsError(
             "no two-way tables", "at least one", "Take table.marginal([...]) of wider ones, or collect pairs."
         )
-    found = [PairAssociation.of(table) for table in pairs]
-    adjusted = false_discovery_control([one.pvalue for one in found]).tolist()
+    associations = [PairAssociation.of(table) for table in pairs]
+    adjusted = false_discovery_control([association.pvalue for association in associations]).tolist()
     graph: Graph[str] = Graph()
-    for table, one, pvalue in zip(pairs, found, adjusted, strict=True):
+    for table, association, pvalue in zip(pairs, associations, adjusted, strict=True):
         graph.add_nodes_from((name, {"categories": k}) for name, k in zip(table.attributes, table.shape, strict=True))
-        if one.mi > share**2 / 2 * one.side if rule == "published" else pvalue <= level:
-            graph.add_edge(*one.pair, **asdict(one), adjusted=pvalue)
+        if association.mi > share**2 / 2 * association.side if rule == "published" else pvalue <= level:
+            graph.add_edge(*association.pair, **asdict(association), adjusted=pvalue)
     if rule == "direct":
         corrected = {pair: float(graph.edges[pair]["corrected"]) for pair in graph.edges}
         graph.remove_edges_from({pair for pair, _ in stronger_paths(corrected)})

@@ -47,38 +47,38 @@ def compare_networks(learned: Any, truth: Any, records: Frame | None = None) -> 
     >>> import networkx as nx
     >>> from ldpstats import compare_networks
     >>> from ldpstats.datasets import network
-    >>> found = nx.DiGraph([("asia", "tub"), ("smoke", "lung"), ("smoke", "bronc"), ("smoke", "dysp")])
-    >>> found.add_nodes_from(["either", "xray"])
-    >>> comparison = compare_networks(found, network("asia"))
+    >>> learned = nx.DiGraph([("asia", "tub"), ("smoke", "lung"), ("smoke", "bronc"), ("smoke", "dysp")])
+    >>> learned.add_nodes_from(["either", "xray"])
+    >>> comparison = compare_networks(learned, network("asia"))
     >>> comparison.precision, comparison.recall, comparison.shd, comparison.extra
     (0.75, 0.375, 6, (('dysp', 'smoke'),))
     """
-    one, other = _described(learned, "the learned network"), _described(truth, "the reference")
-    if {*one.skeleton} != {*other.skeleton}:
+    own, reference = _described(learned, "the learned network"), _described(truth, "the reference")
+    if {*own.skeleton} != {*reference.skeleton}:
         raise LdpstatsError(
-            f"a network of {one_line(sorted(one.skeleton))} and a reference of {one_line(sorted(other.skeleton))}",
+            f"a network of {one_line(sorted(own.skeleton))} and a reference of {one_line(sorted(reference.skeleton))}",
             "two networks of the same attributes",
         )
-    found, true = ({_named(edge) for edge in described.skeleton.edges} for described in (one, other))
-    mine, theirs = one.network, other.network
+    learned_edges, true_edges = ({_named(edge) for edge in described.skeleton.edges} for described in (own, reference))
+    mine, theirs = own.network, reference.network
     divergence: float | None = None
     impossible: tuple[str, ...] = ()
     shd = None
-    if one.cpdag is not None and other.cpdag is not None:
+    if own.cpdag is not None and reference.cpdag is not None:
         # pairs in which the two differ (Tsamardinos, Brown & Aliferis 2006)
-        shd = len({_named(edge) for edge in {*one.cpdag.edges} ^ {*other.cpdag.edges}})
+        shd = len({_named(edge) for edge in {*own.cpdag.edges} ^ {*reference.cpdag.edges}})
     if mine is not None and theirs is not None:
         mine = _with_categories(mine, theirs.domain)
         divergence, impossible = _divergence(mine, theirs)
     return NetworkComparison(
-        shared=tuple(sorted(found & true)),
-        missing=tuple(sorted(true - found)),
-        extra=tuple(sorted(found - true)),
+        shared=tuple(sorted(learned_edges & true_edges)),
+        missing=tuple(sorted(true_edges - learned_edges)),
+        extra=tuple(sorted(learned_edges - true_edges)),
         shd=shd,
         divergence=divergence,
         impossible=impossible,
         records=None if records is None else _likelihood(mine, theirs, records),
-        attributes=tuple(sorted(one.skeleton)),
+        attributes=tuple(sorted(own.skeleton)),
     )
 
 
@@ -125,11 +125,11 @@ class NetworkComparison(Result):
     >>> truth = network("survey")
     >>> people = truth.sample(20_000, rng=1)
     >>> tables = ldp.SampledGroups(truth.domain, epsilon=4.0).simulate(people, rng=1)
-    >>> found = ldp.compare_networks(ldp.learn_network(tables, n_resamples=0), truth)
-    >>> found.shared, found.missing
+    >>> comparison = ldp.compare_networks(ldp.learn_network(tables, n_resamples=0), truth)
+    >>> comparison.shared, comparison.missing
     ((('age', 'education'), ('education', 'occupation'), ('education', 'residence'), ('education', 'sex'),
     ('residence', 'transport')), (('occupation', 'transport'),))
-    >>> found.precision, round(found.recall, 2), found.shd, round(found.divergence, 2)
+    >>> comparison.precision, round(comparison.recall, 2), comparison.shd, round(comparison.divergence, 2)
     (1.0, 0.83, 6, 0.01)
     """
 
@@ -169,9 +169,9 @@ class NetworkComparison(Result):
 
     def summary(self) -> Summary:
         """Return the figures, and what they do not say."""
-        true, found = len(self.shared) + len(self.missing), len(self.shared) + len(self.extra)
+        true, learned = len(self.shared) + len(self.missing), len(self.shared) + len(self.extra)
         facts = {
-            "Edges": f"{true} in the reference; {found} found, {len(self.shared)} of them right",
+            "Edges": f"{true} in the reference; {learned} found, {len(self.shared)} of them right",
             "Skeleton": f"precision {self.precision:.3f}, recall {self.recall:.3f}, F1 {self.f1:.3f}",
         }
         if self.shd is not None:
@@ -204,12 +204,12 @@ class NetworkComparison(Result):
         }
         nodes = tuple(sorted({*self.attributes, *(name for edge in kinds for name in edge)}))
         edges = [DrawnEdge(*edge, kind=kinds[_named(edge)]) for edge in outward(nodes, kinds)]
-        places = list(dict.fromkeys(kinds.values()))
+        order = list(dict.fromkeys(kinds.values()))
         return NetworkGraph(
             "Comparison of a network with a reference",
             (self.headline,),
             nodes,
-            tuple(sorted(edges, key=lambda edge: places.index(edge.kind))),
+            tuple(sorted(edges, key=lambda edge: order.index(edge.kind))),
             plain="directions are not drawn",
         )
 
@@ -257,8 +257,8 @@ def _described(given: Any, what: str) -> _Described:
 
 
 def _named(edge: Iterable[str]) -> Edge:
-    one, other = sorted(edge)
-    return one, other
+    first, second = sorted(edge)
+    return first, second
 
 
 def _with_categories(network: BayesianNetwork, domain: Domain) -> BayesianNetwork:
@@ -266,11 +266,11 @@ def _with_categories(network: BayesianNetwork, domain: Domain) -> BayesianNetwor
     tables = {}
     for name, own in network.parents.items():
         table = network.tables[name]
-        for axis, one in enumerate((name, *own)):
-            mine, theirs = network.domain.categories[one], domain.categories[one]
+        for axis, attribute in enumerate((name, *own)):
+            mine, theirs = network.domain.categories[attribute], domain.categories[attribute]
             if {*mine} != {*theirs}:
                 raise LdpstatsError(
-                    f"the categories {one_line(mine)} of {one!r} in the learned network",
+                    f"the categories {one_line(mine)} of {attribute!r} in the learned network",
                     f"those of the reference: {one_line(theirs)}",
                     "A BIF file holds texts: numbers and truth values come back as such.",
                 )
@@ -301,16 +301,16 @@ def _divergence(learned: BayesianNetwork, truth: BayesianNetwork) -> tuple[float
 def _likelihood(learned: BayesianNetwork | None, truth: BayesianNetwork | None, records: Frame) -> RecordLikelihood:
     if learned is None and truth is None:
         raise LdpstatsError("records for two graphs", "at least one network with tables")
-    one, other = (None if network is None else network.log_likelihood(records) for network in (learned, truth))
-    n = next(len(each) for each in (one, other) if each is not None)
+    of_learned, of_truth = (None if model is None else model.log_likelihood(records) for model in (learned, truth))
+    n = next(len(each) for each in (of_learned, of_truth) if each is not None)
     if not n:
         raise LdpstatsError("no records", "at least one")
-    means = [None if own is None else float(own.mean()) for own in (one, other)]
+    means = [None if own is None else float(own.mean()) for own in (of_learned, of_truth)]
     difference = std_err = None
-    if one is not None and other is not None and np.isfinite([*one, *other]).all():
-        difference = float((other - one).mean())
-        std_err = float((other - one).std(ddof=1) / math.sqrt(n)) if n > 1 else None
-    impossible = 0 if one is None else int(np.isneginf(one).sum())
+    if of_learned is not None and of_truth is not None and np.isfinite([*of_learned, *of_truth]).all():
+        difference = float((of_truth - of_learned).mean())
+        std_err = float((of_truth - of_learned).std(ddof=1) / math.sqrt(n)) if n > 1 else None
+    impossible = 0 if of_learned is None else int(np.isneginf(of_learned).sum())
     return RecordLikelihood(n, means[0], means[1], impossible, difference, std_err)
 
 

@@ -26,7 +26,7 @@ def v_structures(graph: DiGraph[N]) -> set[tuple[frozenset[N], N]]:
     return {
         (frozenset(pair), child)
         for child in graph
-        for pair in combinations([one for one in graph.pred[child] if one not in graph.succ[child]], 2)
+        for pair in combinations([parent for parent in graph.pred[child] if parent not in graph.succ[child]], 2)
         if not _joined(graph, *pair)
     }
 
@@ -42,13 +42,13 @@ def cpdag_of(dag: DiGraph[N]) -> DiGraph[N]:
     pattern = plain.copy()
     pattern.add_edges_from([(end, start) for start, end in plain.edges])
     pattern.remove_edges_from([(child, parent) for pair, child in v_structures(plain) for parent in pair])
-    found = True
-    while found:
-        found = False
+    changed = True
+    while changed:
+        changed = False
         for start, end in list(pattern.edges):
             if pattern.has_edge(start, end) and pattern.has_edge(end, start) and _follows(pattern, start, end):
                 pattern.remove_edge(end, start)
-                found = True
+                changed = True
     return pattern
 
 
@@ -86,23 +86,23 @@ def _plain(graph: Any) -> DiGraph[Any]:
     return plain
 
 
-def _joined(graph: DiGraph[N], one: N, other: N) -> bool:
-    return graph.has_edge(one, other) or graph.has_edge(other, one)
+def _joined(graph: DiGraph[N], first: N, second: N) -> bool:
+    return graph.has_edge(first, second) or graph.has_edge(second, first)
 
 
 def _into(graph: DiGraph[N], node: N) -> Iterator[N]:
     """Return the nodes with an edge toward this one."""
-    return (one for one in graph.pred[node] if one not in graph.succ[node])
+    return (parent for parent in graph.pred[node] if parent not in graph.succ[node])
 
 
 def _follows(graph: DiGraph[N], start: N, end: N) -> bool:
     """Say whether an edge without direction must lead from one node to the other, by Meek's first three rules."""
-    loose = [one for one in graph.succ[start] if one in graph.pred[start] and one != end]
     before_end = list(_into(graph, end))
+    loose = [parent for parent in before_end if parent in graph.succ[start] and parent in graph.pred[start]]
     return (
-        any(not _joined(graph, one, end) for one in _into(graph, start))
-        or any(start in set(_into(graph, one)) for one in before_end)
-        or any(not _joined(graph, one, other) for one, other in combinations([n for n in loose if n in before_end], 2))
+        any(not _joined(graph, parent, end) for parent in _into(graph, start))
+        or any(start in set(_into(graph, parent)) for parent in before_end)
+        or any(not _joined(graph, first, second) for first, second in combinations(loose, 2))
     )
 
 
@@ -152,10 +152,10 @@ def oriented(
     known |= dict.fromkeys([edge for edge in searched if edge not in circle], "search")
     triples = set(unshielded_triples(edges))
     separated = {
-        (min(one.pair), middle, max(one.pair))
-        for one in structure.separations
-        if one.decided_by == "evidence"
-        for middle in one.given
+        (min(separation.pair), middle, max(separation.pair))
+        for separation in structure.separations
+        if separation.decided_by == "evidence"
+        for middle in separation.given
     }
     told: dict[Triple, Verdict] = {**verdicts, **dict.fromkeys(separated, "no collider")}
     verdicts = {triple: verdict for triple, verdict in told.items() if triple in triples}
@@ -167,8 +167,8 @@ def oriented(
     ]
     own = [{triple[:2], triple[:0:-1]} for triple, verdict in verdicts.items() if verdict == "collider"]
     directed = _with_colliders(edges, known, own, never)
-    against = {way: math.inf if way in never else value for one, value in chains.items() for way in (one, one[::-1])}
-    chosen = _chosen(edges, directed, dict.fromkeys(never, math.inf) | against)
+    against = {way: value for triple, value in chains.items() for way in (triple, triple[::-1])}
+    chosen = _chosen(edges, directed, against | dict.fromkeys(never, math.inf))
     return Orientation(directed, chosen, verdicts, left_out)
 
 
@@ -181,10 +181,10 @@ def unshielded_triples(edges: Iterable[Edge]) -> list[Triple]:
 
     graph: Graph[str] = nx.Graph(edges)
     return [
-        (one, middle, other)
+        (first, middle, last)
         for middle in sorted(graph)
-        for one, other in combinations(sorted(graph[middle]), 2)
-        if not graph.has_edge(one, other)
+        for first, last in combinations(sorted(graph[middle]), 2)
+        if not graph.has_edge(first, last)
     ]
 
 
@@ -238,8 +238,8 @@ def _within_circles(arrows: Iterable[Edge]) -> set[Edge]:
     import networkx as nx
 
     graph: DiGraph[str] = nx.DiGraph(arrows)
-    place = {name: number for number, part in enumerate(nx.strongly_connected_components(graph)) for name in part}
-    return {(start, end) for start, end in graph.edges if place[start] == place[end]}
+    component = {name: number for number, part in enumerate(nx.strongly_connected_components(graph)) for name in part}
+    return {(start, end) for start, end in graph.edges if component[start] == component[end]}
 
 
 def _implied(arrows: set[Edge], edges: Iterable[Edge], chains: Collection[Triple]) -> set[Edge] | None:
@@ -247,13 +247,13 @@ def _implied(arrows: set[Edge], edges: Iterable[Edge], chains: Collection[Triple
 
     All four Meek rules are of this kind. None where the arrows contradict each other.
     """
-    found = _propagated(arrows, edges, chains) if arrows else set()
-    while found is not None:
-        ways = [way for edge in edges if not {edge, edge[::-1]} & found for way in (edge, edge[::-1])]
-        new = {way for way in ways if _propagated({*found, way[::-1]}, edges, chains) is None} if found else set()
+    directed = _propagated(arrows, edges, chains) if arrows else set()
+    while directed is not None:
+        ways = [way for edge in edges if not {edge, edge[::-1]} & directed for way in (edge, edge[::-1])]
+        new = {way for way in ways if _propagated({*directed, way[::-1]}, edges, chains) is None} if directed else set()
         if not new:
-            return found - arrows
-        found = _propagated(found | new, edges, chains)
+            return directed - arrows
+        directed = _propagated(directed | new, edges, chains)
     return None
 
 
@@ -264,7 +264,7 @@ def _propagated(arrows: set[Edge], edges: Iterable[Edge], chains: Collection[Tri
     graph: DiGraph[str] = nx.DiGraph(arrows)
     graph.add_nodes_from(name for edge in edges for name in edge)
     while True:
-        led_on = {(middle, other) for one, middle, other in chains if graph.has_edge(one, middle)}
+        led_on = {(middle, last) for first, middle, last in chains if graph.has_edge(first, middle)}
         after = {name: nx.descendants(graph, name) for name in graph}
         led_on |= {way for edge in edges for way in (edge, edge[::-1]) if way[1] in after[way[0]]}
         if any(graph.has_edge(end, start) or (end, start) in led_on for start, end in led_on):
@@ -291,8 +291,8 @@ def _chosen(
 
     def rank(name: str) -> tuple[float, int, str]:
         free = [other for other in graph[name] if (other, name) not in left]
-        pairs = [(one, other) for one in free for other in graph[name] if one != other]
-        new = [(one, name, other) for one, other in pairs if not graph.has_edge(one, other)]
+        pairs = [(first, second) for first in free for second in graph[name] if first != second]
+        new = [(first, name, second) for first, second in pairs if not graph.has_edge(first, second)]
         return max((against.get(triple, 0.0) for triple in new), default=-math.inf), len(graph[name]), name
 
     ranks: dict[str, tuple[float, int, str]] = {}

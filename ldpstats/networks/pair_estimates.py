@@ -47,7 +47,7 @@ class ReportLaw:
         sums = np.eye(marginal.domain.size())[table.domain.onto(marginal.attributes)]
         pooling = UnbiasedPooling(self.blocks) if self.blocks else None
         added = table.unbiased.estimate @ sums
-        alike = pooling and np.allclose(pooling.estimate([one.tally.counts for one in self.blocks]), added)
+        alike = pooling and np.allclose(pooling.estimate([block.tally.counts for block in self.blocks]), added)
         self._pooling = pooling if alike else None
         self.even = even_law(self.blocks) if self._pooling else None
         self._fixed = None if self._pooling else self.n * (sums.T @ table.linear[1] @ sums)
@@ -65,7 +65,7 @@ class ReportLaw:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """What one table, known by its place, tells about some of its attributes."""
+    """What one table, known by its index, tells about some of its attributes."""
 
     table: int
     of_cell: IntArray  # the marginal sum that every cell belongs to
@@ -96,18 +96,18 @@ class Pool:
         """The sum of the weights."""
         return sum(part.weight for part in self.parts)
 
-    def among(self, places: Collection[int], *, inside: bool) -> Pool:
-        """Return the parts from tables at some places, or (not `inside`) all others."""
-        return Pool(self.domain, tuple(part for part in self.parts if (part.table in places) is inside))
+    def among(self, tables: Collection[int], *, inside: bool) -> Pool:
+        """Return the parts from tables with some indices, or (not `inside`) all others."""
+        return Pool(self.domain, tuple(part for part in self.parts if (part.table in tables) is inside))
 
     def total(self, estimates: Sequence[FloatArray]) -> FloatArray:
         """Return the weighted sum of the tables' estimates of these attributes, shape (sets, cells); 0 without any."""
         size, total = self.domain.size(), np.zeros(())
         for part in self.parts:
-            found = estimates[part.table]
+            estimate = estimates[part.table]
             same = part.of_cell.size == size
             total = total + part.weight * (
-                found[:, np.argsort(part.of_cell)] if same else found @ np.eye(size)[part.of_cell]
+                estimate[:, np.argsort(part.of_cell)] if same else estimate @ np.eye(size)[part.of_cell]
             )
         return total
 
@@ -117,19 +117,19 @@ class Pool:
 
     def squares(self) -> dict[ReportLaw, float]:
         """Return the factor of every law's covariance per report in that of the mean."""
-        found: dict[ReportLaw, float] = defaultdict(float)
+        factors: dict[ReportLaw, float] = defaultdict(float)
         weight = self.weight
         for part in self.parts:
-            found[part.law] += (part.weight / weight) ** 2 / part.n
-        return found
+            factors[part.law] += (part.weight / weight) ** 2 / part.n
+        return factors
 
     def covariance(self, frequencies: FloatArray) -> FloatArray:
         """Return the covariance of the mean, if these were the frequencies, shape (..., cells)."""
         return self.added(lambda law: law.covariance(frequencies))
 
-    def added(self, spread: Callable[[ReportLaw], FloatArray]) -> FloatArray:
+    def added(self, covariance_of: Callable[[ReportLaw], FloatArray]) -> FloatArray:
         """Return the covariance of the mean, given that of a report by its law."""
-        return sum((share * spread(law) for law, share in self.squares().items()), np.zeros(()))
+        return sum((share * covariance_of(law) for law, share in self.squares().items()), np.zeros(()))
 
     @property
     def even(self) -> FloatArray | None:
@@ -172,8 +172,8 @@ class PairSources:
 
     domain: Domain
     tables: tuple[Table, ...]  # as they were collected
-    common: Mapping[int, Collection[int]]  # by the place of a table, those that share respondents with it
-    holding: Mapping[Edge, Collection[int]]  # the places of the tables that hold a pair
+    common: Mapping[int, Collection[int]]  # by the index of a table, those that share respondents with it
+    holding: Mapping[Edge, Collection[int]]  # the indices of the tables that hold a pair
     pools: Mapping[Edge, Pool]  # in the order of `holding`
     # of tables that share no respondents about the attribute; it is left out if there are none
     margins: Mapping[str, Pool]
@@ -184,34 +184,40 @@ class PairSources:
         """Find out what tables tell about pairs."""
         # tables with most reports first
         known = sorted(
-            (one for one in map(as_reported, tables) if _identifies_cells(one)),
+            (table for table in map(as_reported, tables) if _identifies_cells(table)),
             key=lambda table: (-table.n, table.domain.size(), sorted(table.attributes)),
         )
         common: dict[int, set[int]] = defaultdict(set)
-        for one, other in overlapping(known):
-            common[one].add(other)
-            common[other].add(one)
-        about = {name: [place for place, one in enumerate(known) if name in one.attributes] for name in domain.names}
-        alone = {name: [one for one in places if common[one].isdisjoint(places)] for name, places in about.items()}
+        for index, other in overlapping(known):
+            common[index].add(other)
+            common[other].add(index)
+        about = {
+            name: [index for index, table in enumerate(known) if name in table.attributes] for name in domain.names
+        }
+        alone = {
+            name: [index for index in holders if common[index].isdisjoint(holders)] for name, holders in about.items()
+        }
         laws: dict[Hashable, ReportLaw] = {}
         holding: dict[Edge, list[int]] = {}
         pools: dict[Edge, Pool] = {}
         for pair in combinations(domain.names, 2):
-            places = [place for place in about[pair[0]] if pair[1] in known[place].attributes]
-            if places:
+            holders = [index for index in about[pair[0]] if pair[1] in known[index].attributes]
+            if holders:
                 # their covariances are handled as a whole
                 refuse_too_many_cells(domain.size(pair), f"{' and '.join(pair)} together: a table", LARGEST_JOINT)
                 taken: list[int] = []
-                for place in places:
-                    if common[place].isdisjoint(taken):
-                        taken.append(place)
+                for index in holders:
+                    if common[index].isdisjoint(taken):
+                        taken.append(index)
                 # the attribute with more categories comes first: its rows are the blocks of `PairErrors`
                 first, second = (domain.size([name]) for name in pair)
-                holding[pair] = places
+                holding[pair] = holders
                 pools[pair] = _pooled(domain, known, taken, pair[:: -1 if first < second else 1], laws)
         shown = progress(alone.items(), "adding tables up", unit="attribute")
-        margins = {name: _pooled(domain, known, places, (name,), laws) for name, places in shown if places}
-        single = {name: _pooled(domain, known, places[:1], (name,), laws) for name, places in about.items() if places}
+        margins = {name: _pooled(domain, known, holders, (name,), laws) for name, holders in shown if holders}
+        single = {
+            name: _pooled(domain, known, holders[:1], (name,), laws) for name, holders in about.items() if holders
+        }
         return cls(domain, tuple(known), common, holding, pools, margins, single | margins)
 
     @property
@@ -228,21 +234,21 @@ class PairSources:
         """Draw so many sets like these tables, and estimate them; tables with common respondents are drawn together."""
         import networkx as nx
 
-        graph: nx.Graph[int] = nx.Graph((one, other) for one, others in self.common.items() for other in others)
+        graph: nx.Graph[int] = nx.Graph((index, other) for index, others in self.common.items() for other in others)
         graph.add_nodes_from(range(len(self.tables)))
-        found: dict[int, FloatArray] = {}
-        for places in sorted(map(sorted, nx.connected_components(graph))):
-            tables = [self.tables[place] for place in places]
+        redrawn: dict[int, FloatArray] = {}
+        for indices in sorted(map(sorted, nx.connected_components(graph))):
+            tables = [self.tables[index] for index in indices]
             if len(tables) == 1:
-                (found[places[0]],), *_ = redrawn_estimates(tables, tables[0].domain, size, rng)
+                (redrawn[indices[0]],), *_ = redrawn_estimates(tables, tables[0].domain, size, rng)
                 continue
             ends = np.cumsum([0, *(table.domain.size() for table in tables)])
             parts = [Contribution(np.arange(start, end), np.eye(end - start)) for start, end in pairwise(ends.tolist())]
             estimates = np.concatenate([table.linear[0] for table in tables])
             covariance = Stacked.of(tables).covariance_of(parts, int(ends[-1]))
             drawn = rng.multivariate_normal(estimates, covariance, size=size, method="eigh")
-            found.update(zip(places, np.split(drawn, ends[1:-1], axis=1), strict=True))
-        return [found[place] for place in range(len(self.tables))]
+            redrawn.update(zip(indices, np.split(drawn, ends[1:-1], axis=1), strict=True))
+        return [redrawn[index] for index in range(len(self.tables))]
 
     @cached_property
     def _groups(self) -> list[list[_Source]]:
@@ -255,7 +261,8 @@ class PairSources:
                 own, others = (whole and whole.among(self.holding[pair], inside=inside) for inside in (True, False))
                 beside.append((own, others) if own and others and others.parts else None)
             shown = [self.shown[name] for name in pool.domain.names]
-            laws = [one.even if one else np.zeros(5) for one in (pool, *(one and one[1] for one in beside), *shown)]
+            telling = (pool, *(both and both[1] for both in beside), *shown)
+            laws = [pooled.even if pooled else np.zeros(5) for pooled in telling]
             even = None if any(law is None for law in laws) else np.stack([law for law in laws if law is not None])
             kind = pair if even is None else (pool.domain.shape, *map(bool, beside))
             alike[kind].append(_Source(pair, pool, beside, shown, even))
@@ -272,26 +279,26 @@ class PairSources:
         margins = {name: shares / shares.sum(axis=-1, keepdims=True) for name, shares in kept.items()}
         totals = {name: pool.total(estimates) for name, pool in self.margins.items()}
         # of pairs without structure: many share what other tables tell about their margins
-        spread = cache(lambda name, law: law.covariance(margins[name]))
-        return [_estimated(group, estimates, margins, totals, spread) for group in self._groups]
+        covariance_of = cache(lambda name, law: law.covariance(margins[name]))
+        return [_estimated(group, estimates, margins, totals, covariance_of) for group in self._groups]
 
 
 def _pooled(
     domain: Domain,
     tables: Sequence[Table],
-    places: Iterable[int],
+    indices: Iterable[int],
     names: tuple[str, ...],
     laws: dict[Hashable, ReportLaw],
 ) -> Pool:
-    """Return what tables at some places tell about some attributes; laws are those of all that ask the same."""
+    """Return what tables with some indices tell about some attributes; laws are those of all that ask the same."""
     parts = []
-    for place in places:
-        table, marginal = tables[place], tables[place].marginal(names)
+    for index in indices:
+        table, marginal = tables[index], tables[index].marginal(names)
         blocks = _with_reports(marginal)
-        alike = (names, blocks[0].asked) if len(blocks) == len(_with_reports(table)) == 1 else (names, place)
+        alike = (names, blocks[0].asked) if len(blocks) == len(_with_reports(table)) == 1 else (names, index)
         if alike not in laws:
             laws[alike] = ReportLaw(table, marginal)
-        parts.append(Part(place, table.domain.onto(names), marginal.n, laws[alike], blocks))
+        parts.append(Part(index, table.domain.onto(names), marginal.n, laws[alike], blocks))
     return Pool(domain.project(names), tuple(parts))
 
 
@@ -314,28 +321,30 @@ def _estimated(
     estimates: Sequence[FloatArray],
     margins: Mapping[str, FloatArray],
     totals: Mapping[str, FloatArray],
-    spread_of: Callable[[str, ReportLaw], FloatArray],
+    covariance_of: Callable[[str, ReportLaw], FloatArray],
 ) -> PairEstimates:
     """Estimate pairs of one shape, by the structure of their covariances, or a single one that has none."""
-    names = list(zip(*(one.pool.domain.names for one in group), strict=True))
+    names = list(zip(*(source.pool.domain.names for source in group), strict=True))
     rows, columns = (np.stack([margins[name] for name in side]) for side in names)
-    own = np.stack([one.pool.mean(estimates).reshape(-1, *one.pool.domain.shape) for one in group])
+    own = np.stack([source.pool.mean(estimates).reshape(-1, *source.pool.domain.shape) for source in group])
     known: list[FloatArray | None] = []
     for side, of_side in enumerate(names):
-        told = [(name, one.beside[side]) for name, one in zip(of_side, group, strict=True)]
+        told = [(name, source.beside[side]) for name, source in zip(of_side, group, strict=True)]
         others = [(totals[name] - both[0].total(estimates)) / both[1].weight for name, both in told if both]
         known.append(np.stack(others) if others else None)
-    pairs, pools = tuple(one.pair for one in group), tuple(one.pool for one in group)
+    pairs, pools = tuple(source.pair for source in group), tuple(source.pool for source in group)
     if group[0].even is None:
-        seen, errors = _whole(group[0], own, known, (rows, columns), spread_of)
+        seen, errors = _whole(group[0], own, known, (rows, columns), covariance_of)
         return PairEstimates(pairs, pools, (rows, columns), own, seen, errors if all(group[0].beside) else None)
-    law, *laws = np.moveaxis(np.stack([one.even for one in group if one.even is not None]), 1, 0)[:, :, None]
-    given, spread = own, PairErrors.of(law, own)
+    law, *laws = np.moveaxis(np.stack([source.even for source in group if source.even is not None]), 1, 0)[:, :, None]
+    given, cell_errors = own, PairErrors.of(law, own)
     if known[0] is not None:
-        given, spread = spread.given_rows(given, known[0], PairErrors.of(laws[0], rows[..., None]))
+        given, cell_errors = cell_errors.given_rows(given, known[0], PairErrors.of(laws[0], rows[..., None]))
     if known[1] is not None:
-        given, spread = spread.given_columns(given, known[1], PairErrors.of(laws[1], columns[..., None, :]).of_columns)
-    seen = ErrorAxes.of(given, spread, (rows, columns))
+        given, cell_errors = cell_errors.given_columns(
+            given, known[1], PairErrors.of(laws[1], columns[..., None, :]).of_columns
+        )
+    seen = ErrorAxes.of(given, cell_errors, (rows, columns))
     seen = seen.alone if math.prod(seen.shape) <= _FEW else seen
     errors = PairErrors.of(laws[2], rows[..., None]), PairErrors.of(laws[3], columns[..., None, :]).of_columns
     return PairEstimates(pairs, pools, (rows, columns), own, seen, errors if all(group[0].beside) else None, law)
@@ -346,22 +355,24 @@ def _whole(
     own: FloatArray,
     known: Sequence[FloatArray | None],
     margins: Margins,
-    spread_of: Callable[[str, ReportLaw], FloatArray],
+    covariance_of: Callable[[str, ReportLaw], FloatArray],
 ) -> tuple[ErrorAxes, tuple[Any, Any]]:
     """Return a pair's interactions by the whole covariance of its cells, and the covariances of its margins."""
     domain, given = source.pool.domain, own.reshape(*own.shape[:2], -1)
-    spread = source.pool.covariance(given)
-    for name, found, beside in zip(domain.names, known, source.beside, strict=True):
-        if beside and found is not None:
+    covariance = source.pool.covariance(given)
+    for name, margin, beside in zip(domain.names, known, source.beside, strict=True):
+        if beside and margin is not None:
             # generalized least squares, given these sums of cells
             sums = np.eye(domain.size([name]))[domain.onto([name])]
-            with_sums = spread @ sums
-            of_sums = sums.mT @ with_sums + beside[1].added(partial(spread_of, name))
+            with_sums = covariance @ sums
+            of_sums = sums.mT @ with_sums + beside[1].added(partial(covariance_of, name))
             gain = with_sums @ np.linalg.pinv(of_sums, rcond=_SAME, hermitian=True)
-            given = given + (gain @ (found - given @ sums)[..., None])[..., 0]
-            spread = spread - gain @ with_sums.mT
-    rows, columns = (one.added(partial(spread_of, name)) for name, one in zip(domain.names, source.shown, strict=True))
-    return ErrorAxes.of_interactions(interactions_of(given, spread, *margins)), (rows, columns)
+            given = given + (gain @ (margin - given @ sums)[..., None])[..., 0]
+            covariance = covariance - gain @ with_sums.mT
+    rows, columns = (
+        pool.added(partial(covariance_of, name)) for name, pool in zip(domain.names, source.shown, strict=True)
+    )
+    return ErrorAxes.of_interactions(interactions_of(given, covariance, *margins)), (rows, columns)
 
 
 def _with_reports(table: Table) -> tuple[Block, ...]:

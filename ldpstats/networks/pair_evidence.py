@@ -68,17 +68,17 @@ class IndependenceAt:
         """Prepare the test, given margins, the covariances of their errors, and the covariance at their product."""
         first, second = (orthonormal_functions(shares) for shares in margins)
         both = kronecker(first, second)
-        spread = both.mT @ covariance @ both
+        interaction_covariance = both.mT @ covariance @ both
         if own:
             rows, columns = (shares.shape[-1] for shares in margins)
             of_first = kronecker(first, np.ones((columns, 1)))
             of_second = kronecker(np.ones((rows, 1)), second)
-            sides = [one.mT @ covariance @ one for one in (of_first, of_second)]
-            spread = spread + kronecker(*sides)
+            sides = [functions.mT @ covariance @ functions for functions in (of_first, of_second)]
+            interaction_covariance = interaction_covariance + kronecker(*sides)
         elif errors:
-            sides = [one.mT @ error @ one for one, error in zip((first, second), errors, strict=True)]
-            spread = spread + kronecker(*sides)
-        return cls((first, second), np.linalg.pinv(spread, hermitian=True), own)
+            sides = [functions.mT @ error @ functions for functions, error in zip((first, second), errors, strict=True)]
+            interaction_covariance = interaction_covariance + kronecker(*sides)
+        return cls((first, second), np.linalg.pinv(interaction_covariance, hermitian=True), own)
 
     @property
     def df(self) -> int:
@@ -91,8 +91,8 @@ class IndependenceAt:
         cells = estimates.reshape(*estimates.shape[:-1], first.shape[-2], second.shape[-2])
         if self.own:
             cells = cells - cells.sum(axis=-1, keepdims=True) * cells.sum(axis=-2, keepdims=True)
-        found = first.mT @ cells @ second
-        flat = found.reshape(*found.shape[:-2], 1, self.df)
+        interactions = first.mT @ cells @ second
+        flat = interactions.reshape(*interactions.shape[:-2], 1, self.df)
         statistic: FloatArray = (flat @ self.inverse @ flat.mT)[..., 0, 0]
         return statistic
 
@@ -113,24 +113,24 @@ def asymptotic_pvalues(
     from scipy.special import chdtrc
 
     statistic = IndependenceAt.of(margins, pool.covariance(product_of(margins)), own=own, errors=errors)
-    found: FloatArray = chdtrc(statistic.df, np.maximum(statistic.measure(estimates), 0))
-    return found
+    pvalues: FloatArray = chdtrc(statistic.df, np.maximum(statistic.measure(estimates), 0))
+    return pvalues
 
 
-def pvalues_of(found: PairEstimates) -> FloatArray:
+def pvalues_of(estimates: PairEstimates) -> FloatArray:
     """Return the χ² p-values of pairs of one shape, shape (pairs, sets)."""
     from scipy.special import chdtrc
 
-    own = found.errors is None
-    if found.even is None:
-        margins = found.margins[0][0], found.margins[1][0]
-        flat = found.own.reshape(found.own.shape[1], -1)
-        return asymptotic_pvalues(found.pools[0], flat, margins, own=own, errors=found.errors)[None]
-    rows, columns = found.margins
-    errors = PairErrors.of(found.even, rows[..., :, None] * columns[..., None, :])
-    errors = errors.with_product(*(found.errors or (errors.of_rows, errors.of_columns)))
-    beside = found.own.sum(axis=-1, keepdims=True) * found.own.sum(axis=-2, keepdims=True) if own else 0.0
-    axes = ErrorAxes.of(found.own - beside, errors, found.margins)
+    own = estimates.errors is None
+    if estimates.even is None:
+        margins = estimates.margins[0][0], estimates.margins[1][0]
+        flat = estimates.own.reshape(estimates.own.shape[1], -1)
+        return asymptotic_pvalues(estimates.pools[0], flat, margins, own=own, errors=estimates.errors)[None]
+    rows, columns = estimates.margins
+    errors = PairErrors.of(estimates.even, rows[..., :, None] * columns[..., None, :])
+    errors = errors.with_product(*(estimates.errors or (errors.of_rows, errors.of_columns)))
+    beside = estimates.own.sum(axis=-1, keepdims=True) * estimates.own.sum(axis=-2, keepdims=True) if own else 0.0
+    axes = ErrorAxes.of(estimates.own - beside, errors, estimates.margins)
     statistic = (axes.along.reshape(*axes.along.shape[:-2], -1) * axes.under(0.0)[1]).sum(axis=-1)
     # of no interactions at all rounding may say less than nothing
     pvalues: FloatArray = chdtrc(math.prod(axes.shape), np.maximum(statistic, 0))
@@ -163,7 +163,7 @@ def _by_name(domain: Domain) -> tuple[Domain, IntArray]:
     """
     names = sorted(domain.names)
     of_name = {name: sorted(values, key=repr) for name, values in domain.categories.items()}
-    before = [[domain.categories[name].index(one) for one in of_name[name]] for name in domain.names]
+    before = [[domain.categories[name].index(category) for category in of_name[name]] for name in domain.names]
     cells = np.arange(domain.size()).reshape(domain.shape)[np.ix_(*before)]
     turned = cells.transpose([domain.names.index(name) for name in names])
     return Domain({name: of_name[name] for name in names}), turned.ravel()
@@ -199,7 +199,7 @@ class PairEvidence:
 
     tables: TableSet
     pairs: tuple[Edge, ...]  # in the order of the domain
-    # from a pair's place to its mutual information in nats, without what noise adds to first order, and without the
+    # from a pair's index to its mutual information in nats, without what noise adds to first order, and without the
     # directions that it drowns: where a correlation has a standard error above .3
     corrected: Callable[[int], float]
     shrunken: FloatArray  # mutual information of the posterior mean; see `posteriors`
@@ -218,17 +218,19 @@ class PairEvidence:
                 "Collect groups of two: SampledGroups(domain, k=2, epsilon=...) asks for every pair.",
             )
         estimates = sources.estimated(sources.observed)
-        (found,) = cls._all_of(tables, sources, estimates)
-        known = dict(zip(found.pairs, found.pvalue.tolist(), strict=True))
-        groups = ((one, *each) for one in estimates for each in zip(one.pairs, one.pools, *one.margins, strict=True))
-        for one, pair, pool, *margins in progress(groups, "testing pairs", len(known), "pair"):
-            known[pair] = checked_pvalue(pool, (*margins,), known[pair], len(known), own=one.errors is None)
-        return replace(found, pvalue=np.array([known[pair] for pair in found.pairs]))
+        (evidence,) = cls._all_of(tables, sources, estimates)
+        known = dict(zip(evidence.pairs, evidence.pvalue.tolist(), strict=True))
+        groups = (
+            (group, *each) for group in estimates for each in zip(group.pairs, group.pools, *group.margins, strict=True)
+        )
+        for group, pair, pool, *margins in progress(groups, "testing pairs", len(known), "pair"):
+            known[pair] = checked_pvalue(pool, (*margins,), known[pair], len(known), own=group.errors is None)
+        return replace(evidence, pvalue=np.array([known[pair] for pair in evidence.pairs]))
 
     @cached_property
     def information(self) -> FloatArray:
         """The corrected information of all pairs."""
-        return np.array([self.corrected(place) for place in progress(range(len(self.pairs)), "measuring", unit="pair")])
+        return np.array([self.corrected(index) for index in progress(range(len(self.pairs)), "measuring", unit="pair")])
 
     @property
     def domain(self) -> Domain:
@@ -245,8 +247,8 @@ class PairEvidence:
         from scipy.stats import false_discovery_control
 
         method: Literal["bh", "by"] = "by" if any(self.sources.common.values()) else "bh"
-        found: FloatArray = false_discovery_control(self.pvalue, method=method) if self.pairs else self.pvalue
-        return found
+        adjusted: FloatArray = false_discovery_control(self.pvalue, method=method) if self.pairs else self.pvalue
+        return adjusted
 
     def redrawn(self, size: int, rng: Rng = None) -> Iterator[PairEvidence]:
         """Yield the evidence of so many sets like these tables, whose reports are drawn anew (parametric bootstrap).
@@ -265,19 +267,21 @@ class PairEvidence:
     @classmethod
     def _all_of(cls, tables: TableSet, sources: PairSources, groups: Sequence[PairEstimates]) -> Iterator[PairEvidence]:
         """Yield the evidence of several sets of tables, whose pairs are measured at once."""
-        behind = posteriors([one.seen for one in groups])
-        means = [information_of(mean, *one.margins) for one, (mean, _) in zip(groups, behind, strict=True)]
-        pvalues = [pvalues_of(one) for one in groups]
-        where = {pair: (group, place) for group, one in enumerate(groups) for place, pair in enumerate(one.pairs)}
+        behind = posteriors([estimates.seen for estimates in groups])
+        means = [information_of(mean, *estimates.margins) for estimates, (mean, _) in zip(groups, behind, strict=True)]
+        pvalues = [pvalues_of(estimates) for estimates in groups]
+        where = {
+            pair: (group, index) for group, estimates in enumerate(groups) for index, pair in enumerate(estimates.pairs)
+        }
         order = [where[pair] for pair in sources.pools]
         for number in range(means[0].shape[1]):
             yield cls(
                 tables,
                 tuple(sources.pools),
-                partial(_corrected, [(groups[group], place) for group, place in order], number),
-                np.array([means[group][place, number] for group, place in order]),
-                np.array([pvalues[group][place, number] for group, place in order]),
-                tuple(_posterior(groups[group].seen, *behind[group], (place, number)) for group, place in order),
+                partial(_corrected, [(groups[group], index) for group, index in order], number),
+                np.array([means[group][index, number] for group, index in order]),
+                np.array([pvalues[group][index, number] for group, index in order]),
+                tuple(_posterior(groups[group].seen, *behind[group], (index, number)) for group, index in order),
                 sources,
             )
 
@@ -289,14 +293,14 @@ def _posterior(seen: ErrorAxes, mean: FloatArray, shares: FloatArray, at: tuple[
 
 def _corrected(estimates: Sequence[tuple[PairEstimates, int]], number: int, pair: int) -> float:
     """Return the corrected mutual information without the directions that noise drowns."""
-    found, place = estimates[pair]
-    seen = found.seen[place, number]
+    group, index = estimates[pair]
+    seen = group.seen[index, number]
     # which directions are drowned only the whole covariance tells
     variances, turns = np.linalg.eigh(seen.covariance)
     clear = variances < _DROWNED**2
     kept = turns[:, clear]
     left = kept @ (kept.T @ seen.correlations(seen.along).ravel())
-    first, second = (one[place, number] for one in found.margins)
+    first, second = (shares[index, number] for shares in group.margins)
     length = information_length(cells_of(left.reshape(seen.shape), first, second))
     corrected = (length - max(float(variances[clear].sum()), 0.0)) / 2
     return min(max(corrected, 0.0), math.log(min(first.size, second.size)))
@@ -315,14 +319,14 @@ def edge_confidence(
     Networks come each with its edges and with those that are directed (from, to). An edge without direction counts half
     as forward; the share is nan where there is none.
     """
-    place = {pair: number for number, pair in enumerate(pairs)}
+    index = {pair: number for number, pair in enumerate(pairs)}
     joined, forward, count = np.zeros(len(pairs)), np.zeros(len(pairs)), 0
     for edges, directed in networks:
         count += 1
         known = set(directed)
         for edge in edges:
-            joined[place[edge]] += 1
-            forward[place[edge]] += 1.0 if edge in known else 0.0 if edge[::-1] in known else 0.5
+            joined[index[edge]] += 1
+            forward[index[edge]] += 1.0 if edge in known else 0.0 if edge[::-1] in known else 0.5
     share = np.divide(forward, joined, out=np.full(len(pairs), np.nan), where=joined > 0)
     return joined / max(count, 1), share
 

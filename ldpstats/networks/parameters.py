@@ -16,7 +16,7 @@ from ldpstats.consistency import reconstruct
 from ldpstats.errors import LdpstatsError, one_line, shortened
 from ldpstats.estimation import ASSUMED
 from ldpstats.networks.bayesian_network import BayesianNetwork
-from ldpstats.networks.family_estimates import MAXIMUM_ENTROPY, Family, FamilyEstimates, SmoothedRows, spread_of
+from ldpstats.networks.family_estimates import MAXIMUM_ENTROPY, Family, FamilyEstimates, SmoothedRows, answer_variance
 from ldpstats.noise import simulation
 from ldpstats.numbers.arrays import FloatArray, at_least, real_number, significance, unweighted
 from ldpstats.numbers.randomness import Rng, generator
@@ -90,7 +90,7 @@ def fit_parameters(
     if weight is not None and not 0 <= weight < math.inf:
         raise LdpstatsError(f"smoothing = {shortened(smoothing)}", "a number of respondents, 0 or more; or None")
     families = FamilyEstimates.of(tables, parents)
-    cells = [one.cells[None] for one in families.families]
+    cells = [family.cells[None] for family in families.families]
     (network,) = _networks(families, cells, weight, tables)
     return FittedParameters(network, tables, weight, families)
 
@@ -159,7 +159,7 @@ class FittedParameters(Result):
     @property
     def assumptions(self) -> dict[str, str]:
         """What must hold beside the reports, for every attribute that was not asked together with all its parents."""
-        return {one.attribute: one.assumption for one in self.families.families if one.assumption}
+        return {family.attribute: family.assumption for family in self.families.families if family.assumption}
 
     def redrawn(self, size: int, rng: Rng = None) -> Iterator[BayesianNetwork]:
         """Yield networks fitted to estimates as they might have come out, were this one the truth: a bootstrap.
@@ -176,7 +176,7 @@ class FittedParameters(Result):
         """
         moved = self.families.deviations(at_least(size, 1, "size", most=MOST_DRAWN), generator(rng))
         pairs = zip(self.families.families, moved, strict=True)
-        cells = [self.network.joint(one.domain.names).ravel() + errors for one, errors in pairs]
+        cells = [self.network.joint(family.domain.names).ravel() + errors for family, errors in pairs]
         yield from _networks(self.families, cells, self.smoothing, self.reports)
 
     def query(
@@ -211,13 +211,13 @@ class FittedParameters(Result):
         alpha : float
             One minus the confidence of the intervals, each by itself.
         """
-        ordered = {one.attribute: place for place, one in enumerate(self.families.families)}
+        ordered = {family.attribute: position for position, family in enumerate(self.families.families)}
         parts = [self._frame_of(ordered[name], alpha) for name in self.network.domain.names]
         return pd.concat(parts, ignore_index=True)
 
-    def _frame_of(self, place: int, alpha: float) -> pd.DataFrame:
-        family = self.families.families[place]
-        rows = RowsOfFamily.of(self.families, place, family.cells[None], self.smoothing)
+    def _frame_of(self, position: int, alpha: float) -> pd.DataFrame:
+        family = self.families.families[position]
+        rows = RowsOfFamily.of(self.families, position, family.cells[None], self.smoothing)
         table = self.table_of(family)
         limits, shown = self._limits(family, alpha), table.ravel()
         # probabilities are smoothed, and intervals are those of what the reports say: they reach as far
@@ -245,7 +245,7 @@ class FittedParameters(Result):
         family : Family
         """
         own = self.network.parents[family.attribute]
-        axes = [0, *(1 + own.index(one) for one in family.parents)]
+        axes = [0, *(1 + own.index(parent) for parent in family.parents)]
         return self.network.tables[family.attribute].transpose(axes)
 
     def _limits(self, family: Family, alpha: float) -> FloatArray:
@@ -255,20 +255,20 @@ class FittedParameters(Result):
         else:
             table = self.reports.pooled(family.domain.names)
         if not family.parents:
-            found: FloatArray = table.conf_int(alpha)
+            intervals: FloatArray = table.conf_int(alpha)
         else:
             limits = table.conditional(family.attribute, given=list(family.parents)).conf_int(alpha)
-            found = np.moveaxis(limits, -2, 0).reshape(-1, 2)
-        clipped: FloatArray = np.clip(found, 0, 1)
+            intervals = np.moveaxis(limits, -2, 0).reshape(-1, 2)
+        clipped: FloatArray = np.clip(intervals, 0, 1)
         return clipped
 
     def summary(self) -> Summary:
         """Return how the network was fitted, and what its parameters rest on."""
         asked = len(self.families.families) - len(self.assumptions)
         weights = [
-            float(RowsOfFamily.of(self.families, place, one.cells[None], self.smoothing).weight[0])
-            for place, one in enumerate(self.families.families)
-            if one.parents
+            float(RowsOfFamily.of(self.families, position, family.cells[None], self.smoothing).weight[0])
+            for position, family in enumerate(self.families.families)
+            if family.parents
         ]
         facts = {
             "Reports": f"{self.n:,}",
@@ -319,7 +319,7 @@ class FittedParameters(Result):
         ]
         title = f"Fitted network of {len(self.network.domain)} attributes{simulation(self.simulated, self.n)}"
         notes = tuple(self.reports.channel_fit().warning)
-        return replace(shown, title=title, notes=notes, edges=tuple(sorted(edges, key=lambda one: one.kind != _TOLD)))
+        return replace(shown, title=title, notes=notes, edges=tuple(sorted(edges, key=lambda edge: edge.kind != _TOLD)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -331,9 +331,9 @@ class RowsOfFamily:
     weight: FloatArray  # in respondents, shape (tables,); 0 without parents
 
     @classmethod
-    def of(cls, families: FamilyEstimates, place: int, estimates: FloatArray, weight: float | None) -> RowsOfFamily:
+    def of(cls, families: FamilyEstimates, position: int, estimates: FloatArray, weight: float | None) -> RowsOfFamily:
         """Make estimates of a family's cells proper, shape (tables, cells), and divide them by their rows."""
-        family, covariance = families.families[place], families.covariance_within(place)
+        family, covariance = families.families[position], families.covariance_within(position)
         own, many = family.rows
         cells = family.proper(estimates, covariance).reshape(-1, own, many)
         within = covariance.reshape(own, many, own, many).sum(axis=(1, 3))
@@ -343,20 +343,20 @@ class RowsOfFamily:
         if not family.parents:
             return cls(alone, margin, np.zeros(len(cells)))
         rows = SmoothedRows.of(cells, covariance)
-        found = rows.weight_of_margin(margin, _LEAST) if weight is None else np.full(len(cells), weight)
-        return cls(rows, margin, found)
+        weights = rows.weight_of_margin(margin, _LEAST) if weight is None else np.full(len(cells), weight)
+        return cls(rows, margin, weights)
 
     @property
     def respondents(self) -> FloatArray:
         """How many would know each row as well without noise, shape (tables, rows)."""
-        return self.rows.respondents(spread_of(self.margin))
+        return self.rows.respondents(answer_variance(self.margin))
 
     @property
     def tables(self) -> FloatArray:
         """The smoothed proportions, shape (tables, categories, rows)."""
         if self.rows.proportions.shape[-1] == 1:
             return self.margin[..., None]
-        return self.rows.towards(self.margin[..., None], self.weight, spread_of(self.margin))
+        return self.rows.towards(self.margin[..., None], self.weight, answer_variance(self.margin))
 
 
 def _networks(
@@ -364,14 +364,14 @@ def _networks(
 ) -> Iterator[BayesianNetwork]:
     """Yield the network of each set of estimates of the families' cells."""
     behind = progress(zip(families.families, estimates, strict=True), "smoothing", len(estimates), "attribute")
-    found = {
-        one.attribute: RowsOfFamily.of(families, place, cells, weight).tables.reshape(-1, *one.domain.shape)
-        for place, (one, cells) in enumerate(behind)
+    fitted = {
+        family.attribute: RowsOfFamily.of(families, position, cells, weight).tables.reshape(-1, *family.domain.shape)
+        for position, (family, cells) in enumerate(behind)
     }
-    domain = tables.domain.project([name for name in tables.domain.names if name in found])
-    parents = {one.attribute: one.parents for one in families.families}
-    for place in range(len(estimates[0])):
-        yield BayesianNetwork(domain, parents, {name: own[place] for name, own in found.items()})
+    domain = tables.domain.project([name for name in tables.domain.names if name in fitted])
+    parents = {family.attribute: family.parents for family in families.families}
+    for number in range(len(estimates[0])):
+        yield BayesianNetwork(domain, parents, {name: own[number] for name, own in fitted.items()})
 
 
 def in_words(given: Mapping[str, Category]) -> str:

@@ -107,8 +107,8 @@ class QueryResult(Result):
     >>> import ldpstats as ldp
     >>> domain = ldp.Domain({"smoker": ["yes", "no"], "ill": ["yes", "no"]})
     >>> tables = ldp.SampledGroups(domain, epsilon=4.0).simulate([2_000, 1_000, 500, 6_500], rng=1)
-    >>> found = ldp.fit_parameters(tables, {"ill": ["smoker"]}).query("smoker", {"ill": "yes"})
-    >>> found.to_frame().round(2)
+    >>> answer = ldp.fit_parameters(tables, {"ill": ["smoker"]}).query("smoker", {"ill": "yes"})
+    >>> answer.to_frame().round(2)
             probability  lower  upper
     smoker
     yes             0.8   0.78   0.82
@@ -136,7 +136,7 @@ class QueryResult(Result):
             proper &= self.redrawn.shape == (len(self.redrawn), cells) and are_shares(self.redrawn, axis=1)
             proper &= self.quotients.pair.shape == (cells, 2) and (lowest, highest) == (0, 1)
             refuse_no_covariance(self.quotients.covariance, 2, "a query")
-        if not proper or len({one is None for one in (*of_reports, self.n or None)}) > 1:
+        if not proper or len({part is None for part in (*of_reports, self.n or None)}) > 1:
             raise LdpstatsError(
                 f"figures of a query, of shape {self.estimate.shape}",
                 f"probabilities with the sum one, for {self.domain.shape} categories; from reports, or not",
@@ -179,14 +179,14 @@ class QueryResult(Result):
             One minus the confidence of the intervals.
         """
         index = self.domain.index()
-        found = pd.DataFrame(
+        frame = pd.DataFrame(
             {"probability": self.estimate.ravel()}, index=index if len(self.domain) > 1 else index.get_level_values(0)
         )
         if self.quotients is None:
-            return found
+            return frame
         limits = self.conf_int(alpha).reshape(-1, 2)
-        found = found.assign(lower=limits[:, 0], upper=limits[:, 1])
-        return found.rename_axis(columns=f"assuming {'; '.join(self.assumptions)}" if self.assumptions else None)
+        frame = frame.assign(lower=limits[:, 0], upper=limits[:, 1])
+        return frame.rename_axis(columns=f"assuming {'; '.join(self.assumptions)}" if self.assumptions else None)
 
     def summary(self, alpha: float = 0.05) -> Summary:
         """Return a table to read aloud: probabilities with intervals, and what they rest on.
@@ -232,7 +232,7 @@ class QueryResult(Result):
             f"{self._asked}{self._kind}",
             (
                 *(["pointwise 95 % intervals, if the edges are right"] if shown else []),
-                *(f"assumes: {one}" for one in self.assumptions),
+                *(f"assumes: {assumption}" for assumption in self.assumptions),
                 *self.warning,
             ),
             tuple(", ".join(map(str, labels)) for labels in self.domain.index()),
@@ -254,14 +254,14 @@ class QueryResult(Result):
         if self.privacy is None or self.redrawn is None:
             return ["Exact, for a network whose tables are given."]
         kind = f"Fieller's for the linearized network, together with {len(self.redrawn)} drawn with the reports' errors"
-        found = [
+        sentences = [
             f"Intervals: pointwise {level} ({kind}), for the population, if the edges are right.",
             "Randomization and sampling are included in them.",
         ]
         return [
             *self.privacy.sentences(self.n),
-            *(["Intervals: none, as the reports do not fit their channel."] if self.warning else found),
-            *(f"Assumes: {one}." for one in self.assumptions),
+            *(["Intervals: none, as the reports do not fit their channel."] if self.warning else sentences),
+            *(f"Assumes: {assumption}." for assumption in self.assumptions),
             *([f"In the covariance, {self.bound}."] if self.bound else []),
             ASSUMED,
             *self.warning,
@@ -336,22 +336,22 @@ def _estimated(
 ) -> QueryResult:
     """Answer a query of a fitted network: exactly for it, for networks that are drawn, and linearized."""
     families, kept = fitted.families, with_ancestors(fitted.network.parents, (*domain.names, *given))
-    places = [place for place, one in enumerate(families.families) if one.attribute in kept]
-    hardly = hardly_smoothed(families, places)
+    positions = [position for position, family in enumerate(families.families) if family.attribute in kept]
+    hardly = hardly_smoothed(families, positions)
     moved = families.deviations(size, rng)
     versions: dict[str, FloatArray] = {}
-    for place, tables in zip(places, networks_that_differ_in_a_row(hardly), strict=True):
-        one = families.families[place]
+    for position, tables in zip(positions, networks_that_differ_in_a_row(hardly), strict=True):
+        family = families.families[position]
         # rows that the reports tell little about point to any category: with an average they would all be alike
-        own, many = one.rows
-        rows = RowsOfFamily.of(families, place, one.cells + moved[place], 0.0).rows
-        numbers = rng.random((size, one.cells.size))[:, by_name(one.domain)].reshape(size, own, many)
+        own, many = family.rows
+        rows = RowsOfFamily.of(families, position, family.cells + moved[position], 0.0).rows
+        numbers = rng.random((size, family.cells.size))[:, by_name(family.domain)].reshape(size, own, many)
         picked = _HARDLY_EVER / own + (1 - _HARDLY_EVER) * np.eye(own)[numbers.argmax(axis=1)]
         drawn = rows.towards(np.moveaxis(picked, -1, 1), _ANYTHING, 1 - 1 / own)
-        drawn = np.moveaxis(drawn, 0, -1).reshape(*one.domain.shape, size)
-        changed = tables.reshape(*one.domain.shape, -1)
-        versions[one.attribute] = np.concatenate([fitted.table_of(one)[..., None], drawn, changed], axis=-1)
-    parents = {families.families[place].attribute: families.families[place].parents for place in places}
+        drawn = np.moveaxis(drawn, 0, -1).reshape(*family.domain.shape, size)
+        changed = tables.reshape(*family.domain.shape, -1)
+        versions[family.attribute] = np.concatenate([fitted.table_of(family)[..., None], drawn, changed], axis=-1)
+    parents = {family.attribute: family.parents for family in families.families if family.attribute in kept}
     joint = _answered(parents, versions, fitted.network.domain, domain, given).reshape(domain.size(), -1)
     shown, answers, linear = np.split(joint, [1, 1 + size], axis=1)
     return QueryResult(
@@ -361,7 +361,7 @@ def _estimated(
         n=fitted.n,
         simulated=fitted.simulated,
         privacy=fitted.privacy,
-        quotients=_quotients(families, places, hardly, linear),
+        quotients=_quotients(families, positions, hardly, linear),
         redrawn=(answers / answers.sum(axis=0)).T,
         assumptions=tuple(fitted.assumptions[name] for name in parents if name in fitted.assumptions),
         bound=families.bound,
@@ -369,10 +369,10 @@ def _estimated(
     )
 
 
-def hardly_smoothed(families: FamilyEstimates, places: Iterable[int]) -> list[FloatArray]:
-    """Return the tables of families at some places, hardly smoothed, shape (categories, rows)."""
-    cells = ((place, families.families[place].cells[None]) for place in places)
-    return [RowsOfFamily.of(families, place, own, _HARDLY).tables[0] for place, own in cells]
+def hardly_smoothed(families: FamilyEstimates, positions: Iterable[int]) -> list[FloatArray]:
+    """Return the tables of families at some positions, hardly smoothed, shape (categories, rows)."""
+    cells = ((position, families.families[position].cells[None]) for position in positions)
+    return [RowsOfFamily.of(families, position, own, _HARDLY).tables[0] for position, own in cells]
 
 
 def networks_that_differ_in_a_row(tables: Sequence[FloatArray]) -> Iterator[FloatArray]:
@@ -398,31 +398,31 @@ def influences(families: Sequence[Family], tables: Sequence[FloatArray], joint: 
     A probability is linear in every row of the tables. So its values where a row is sure of one category, for all rows
     and categories (`joint`, shape (probabilities, 1 + cells)), tell its derivatives.
     """
-    parents = {one.attribute: one.parents for one in families}
-    shaped = {one.attribute: own.reshape(one.domain.shape) for one, own in zip(families, tables, strict=True)}
-    for one, table, cells in zip(families, tables, _networks_of(tables), strict=True):
-        often = joint_probabilities(parents, shaped, one.parents).ravel() if one.parents else np.ones(1)
+    parents = {family.attribute: family.parents for family in families}
+    shaped = {family.attribute: own.reshape(family.domain.shape) for family, own in zip(families, tables, strict=True)}
+    for family, table, cells in zip(families, tables, _networks_of(tables), strict=True):
+        often = joint_probabilities(parents, shaped, family.parents).ravel() if family.parents else np.ones(1)
         if_sure = joint[:, cells].reshape(len(joint), *table.shape)
         beyond = if_sure - (if_sure * table).sum(axis=1, keepdims=True)
         yield (beyond / often).reshape(len(joint), -1)
 
 
 def _quotients(
-    estimates: FamilyEstimates, places: Sequence[int], tables: Sequence[FloatArray], joint: FloatArray
+    estimates: FamilyEstimates, positions: Sequence[int], tables: Sequence[FloatArray], joint: FloatArray
 ) -> FiellerQuotient:
     """Return joint probabilities in a network over their sum, as linear estimates of quotients in the families' cells.
 
     As derivatives with respect to the cells of a network's own distribution add up to nothing there, adding those times
     the unbiased cells corrects for whatever was done to these.
     """
-    kept, covariance = [estimates.families[place] for place in places], estimates.covariance
+    kept, covariance = [estimates.families[position] for position in positions], estimates.covariance
     scaled = joint / joint[:, 0].sum()
     influence, estimate = np.zeros((len(joint), len(covariance))), scaled[:, 0].copy()
-    for place, one, own in zip(places, kept, influences(kept, tables, scaled), strict=True):
-        influence[:, estimates.places[place]] = own
-        estimate += own @ one.cells
-    spread = influence @ covariance @ influence.T
+    for position, family, own in zip(positions, kept, influences(kept, tables, scaled), strict=True):
+        influence[:, estimates.places[position]] = own
+        estimate += own @ family.cells
+    joint_covariance = influence @ covariance @ influence.T
     pair = np.stack([estimate, np.full(len(joint), estimate.sum())], axis=-1)
-    with_total, total = spread.sum(axis=1), np.full(len(joint), spread.sum())
-    of_pair = np.array([[np.diagonal(spread), with_total], [with_total, total]])
+    with_total, total = joint_covariance.sum(axis=1), np.full(len(joint), joint_covariance.sum())
+    of_pair = np.array([[np.diagonal(joint_covariance), with_total], [with_total, total]])
     return FiellerQuotient(pair, np.moveaxis(of_pair, -1, 0), 0.0, 1.0)

@@ -40,22 +40,22 @@ class EdgeConstraints:
     forbidden: tuple[Edge, ...] = ()  # pairs (from, to); in both directions there is no edge at all
     order: tuple[str, ...] = ()  # no attribute depends on a later one; empty, or all of them
 
-    def requires(self, one: str, other: str) -> bool:
+    def requires(self, first: str, second: str) -> bool:
         """Say whether there must be an edge between two attributes, whatever its direction."""
-        return (one, other) in self.required or (other, one) in self.required
+        return (first, second) in self.required or (second, first) in self.required
 
     def allows_direction(self, start: str, end: str) -> bool:
         """Say whether an edge may lead from one attribute to another."""
         backward = bool(self.order) and self.order.index(start) > self.order.index(end)
         return not backward and (start, end) not in self.forbidden and (end, start) not in self.required
 
-    def leaves_one_direction(self, one: str, other: str) -> bool:
+    def leaves_one_direction(self, first: str, second: str) -> bool:
         """Say whether an edge may lead from one attribute to another, but not back."""
-        return self.allows_direction(one, other) != self.allows_direction(other, one)
+        return self.allows_direction(first, second) != self.allows_direction(second, first)
 
-    def allows(self, one: str, other: str) -> bool:
+    def allows(self, first: str, second: str) -> bool:
         """Say whether there may be an edge between two attributes, whatever its direction."""
-        return self.allows_direction(one, other) or self.allows_direction(other, one)
+        return self.allows_direction(first, second) or self.allows_direction(second, first)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +124,8 @@ def _checked_edges(domain: Domain, edges: object, what: str) -> tuple[Edge, ...]
     """Return the edges in the order of the domain, each once."""
     if isinstance(edges, (str, bytes)) or not isinstance(edges, Iterable):
         raise LdpstatsError(f"{what} = {shortened(edges)}", "a list of pairs (from, to)")
-    place = {name: number for number, name in enumerate(domain.names)}
-    found: list[Edge] = []
+    position = {name: number for number, name in enumerate(domain.names)}
+    checked: list[Edge] = []
     for edge in edges:
         if not isinstance(edge, (tuple, list)) or len(edge) != 2:
             raise LdpstatsError(
@@ -134,8 +134,8 @@ def _checked_edges(domain: Domain, edges: object, what: str) -> tuple[Edge, ...]
         if edge[0] == edge[1]:
             raise LdpstatsError(f"the {what} edge {shortened(tuple(edge))}", "pairs of different attributes")
         start, end = _known(domain, edge)
-        found.append((start, end))
-    return tuple(sorted(dict.fromkeys(found), key=lambda edge: (place[edge[0]], place[edge[1]])))
+        checked.append((start, end))
+    return tuple(sorted(dict.fromkeys(checked), key=lambda edge: (position[edge[0]], position[edge[1]])))
 
 
 def _known(domain: Domain, names: Iterable[Any]) -> tuple[str, ...]:
@@ -169,11 +169,11 @@ def structure_of(
     undecided: Collection[frozenset[str]] = (),
 ) -> Structure:
     """Return a structure in the order of the domain; edges may come either way, separations in that order."""
-    found, known = set(edges), set(directed)
-    pairs = [pair for pair in combinations(domain.names, 2) if not found.isdisjoint((pair, pair[::-1]))]
+    joined, known = set(edges), set(directed)
+    pairs = [pair for pair in combinations(domain.names, 2) if not joined.isdisjoint((pair, pair[::-1]))]
     both = [edge for pair in pairs for edge in (pair, pair[::-1])]
     arrows = tuple(edge for edge in both if edge in known)
-    return Structure(tuple(pairs), arrows, tuple(separations), tuple(one for one in pairs if {*one} in undecided))
+    return Structure(tuple(pairs), arrows, tuple(separations), tuple(pair for pair in pairs if {*pair} in undecided))
 
 
 _MOST_CELLS = 1 << 10
@@ -181,7 +181,7 @@ _MOST_CELLS = 1 << 10
 
 def most_asked_together(tables: TableSet) -> int:
     """Return the largest number of attributes that were asked together."""
-    rows = [len(one.domain) for table in tables for one in table.rows]
+    rows = [len(row.domain) for table in tables for row in table.rows]
     return max([len(table.attributes) for table in tables] + rows)
 
 

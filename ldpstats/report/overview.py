@@ -22,10 +22,10 @@ def findings(studied: StudiedTables) -> Iterator[Part]:
     if tables.simulated:
         which = "All reports" if tables.simulated == tables.n else f"{tables.simulated:,} of the {tables.n:,} reports"
         yield Warned(f"{which} were simulated: they say nothing about real people.")
-    yield Listed(tuple(_found(studied)))
+    yield Listed(tuple(_sentences(studied)))
 
 
-def _found(studied: StudiedTables) -> list[str]:
+def _sentences(studied: StudiedTables) -> list[str]:
     tables, shown = studied.tables, studied.dependent
     tested = [pair for pair in studied.ranked_pairs if pair.is_tested]
     said = [

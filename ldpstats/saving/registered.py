@@ -65,6 +65,7 @@ _HOMES = {
     "io.headers": ["ReportFile"],
     "io.tokens": ["RepeatedTokens"],
     "mechanisms.base": ["Reports"],
+    "mechanisms.channel_privacy": ["ChannelPrivacy"],
     "mechanisms.open_alphabet": ["CandidateAnswers", "CandidateFilters", "OpenRAPPOR", "OpenRR", "OpenReports"],
     "networks.bayesian_network": ["BayesianNetwork"],
     "networks.classifier": ["Classifier"],

@@ -129,15 +129,10 @@ def notebook_of(vignette: Vignette, own: OwnData | None = None, *, quick: bool =
         if cell.cell_type == "markdown":
             cell.source = _IMAGE.sub("", cell.source)
     if quick:
-        notebook.cells[places[0]].source = quickened(notebook.cells[places[0]].source)
+        notebook.cells[places[0]].source = _QUICK.sub(r"\1\2", notebook.cells[places[0]].source)
     if own and own.code():
         notebook.cells.insert(places[0] + 1, new_code_cell(own.code(), metadata={"tags": [GIVEN]}))
     return notebook
-
-
-def quickened(code: str) -> str:
-    """Replace values by those in comments such as "# quick: 20"."""
-    return _QUICK.sub(r"\1\2", code)
 
 
 def _literal(plain: Mapping[str, Any]) -> str:

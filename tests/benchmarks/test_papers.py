@@ -29,11 +29,15 @@ from papers.exhibits import ERRORS, MEASURED, Effort
 
 EXACT = (
     "le-zia-2020-table-1",
+    "le-zia-2020-section-2",
     "arcolezi-2023-section-3",
+    "arcolezi-2023-listing-1-1",
     *(f"imran-meo-2024-{what}" for what in ("table-1", "table-2", "table-3", "section-4", "figure-1", "figure-2")),
     *(f"imran-meo-2024-{what}" for what in ("equation-4", "equation-6", "theorem-4.1", "figure-4")),
+    "kairouz-2016-proposition-1",
     "kairouz-2016-proposition-4",
     "kairouz-2016-proposition-5",
+    "kairouz-2016-section-5-1",
 )
 """Exhibits that are measured in full within a second."""
 PLACE = ("a paper, Table 1", "GRR", "ε = 1", "0.25")
@@ -43,7 +47,7 @@ def test_no_printed_figure_is_left_out() -> None:
     """Files of printed figures, exhibits and stored measurements are the same ones, row for row."""
     assert {path.stem for path in PRINTED.glob("*.csv")} == set(EXHIBITS)
     assert {path.stem.removesuffix("-curves") for path in MEASURED.glob("*.csv")} == set(EXHIBITS)
-    assert (len(EXHIBITS), sum(len(printed_figures(name)) for name in EXHIBITS)) == (47, 968)
+    assert (len(EXHIBITS), sum(len(printed_figures(name)) for name in EXHIBITS)) == (51, 990)
 
 
 @pytest.mark.parametrize("name", EXHIBITS)
@@ -75,7 +79,11 @@ def test_a_stored_verdict_follows_from_the_stored_numbers(name: str) -> None:
         )
         for _, one in both.fillna(dict.fromkeys(("std_err", *ERRORS), 0.0)).iterrows()
     ]
-    assert both["verdict"].tolist() == follows
+    # an accuracy is the mean of the shares beside it, and no better than the worst of them
+    worst = both.assign(rank=list(map(VERDICTS.index, follows))).groupby("row")["rank"].max()
+    means = both["column"] == "accuracy"
+    wanted = both["row"].map(worst).map(VERDICTS.__getitem__).where(means, follows)
+    assert both["verdict"].tolist() == wanted.tolist()
 
 
 @pytest.mark.parametrize("name", EXACT)

@@ -55,7 +55,7 @@ QUERIED = next(case for case in PUBLISHED["messages"] if "query" in case)
 with_node = pytest.mark.skipif(NODE is None, reason="no Node on this machine")
 
 PLANTED = {
-    "bits in the other order": ("128 >> place % 8", "1 << place % 8", "128 >> (place & 7)", "1 << (place & 7)"),
+    "bits in the other order": ("128 >> bit % 8", "1 << bit % 8", "128 >> (place & 7)", "1 << (place & 7)"),
     "hash functions in the other byte order": (
         'factor.to_bytes(8, "little")',
         'factor.to_bytes(8, "big")',
@@ -105,7 +105,7 @@ PLANTED = {
         "const offset = factor",
     ),
     "a bit flipped as if it were the own": (
-        "self.keep if place == value else self.flip",
+        "self.keep if bit == value else self.flip",
         "self.keep",
         "place === value ? this.keep : this.flip",
         "this.keep",
@@ -120,8 +120,8 @@ PLANTED = {
     "the set without its own value": ("members.append(value)", "pass", "holds ? [value] : []", "[]"),
     "another hash": ("0x7FEB352D", "0x7FEB352B", "0x7feb352dn", "0x7feb352bn"),
     "the other half of the matrix": (
-        "found if odd == negative else",
-        "found if odd != negative else",
+        "column if odd == negative else",
+        "column if odd != negative else",
         "odd === negative ?",
         "odd !== negative ?",
     ),
@@ -152,7 +152,7 @@ PLANTED = {
     ),
     "substitutes drawn only where they are needed": (
         "words.below(len(attribute.categories)) for attribute in self.domain",
-        "0 if p is not None else words.below(len(a.categories)) for a, p in zip(self.domain, found, strict=True)",
+        "0 if p is not None else words.below(len(a.categories)) for a, p in zip(self.domain, codes, strict=True)",
         "({ categories }) => words.below(categories.length)",
         "({ categories }, n) => (found[n] >= 0 ? 0 : words.below(categories.length))",
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ldpstats.networks.family_estimates import SmoothedRows, spread_of
+from ldpstats.networks.family_estimates import SmoothedRows, answer_variance
 from ldpstats.numbers.arrays import FloatArray
 
 
@@ -19,12 +19,12 @@ def test_respondents_without_noise_are_as_many_as_they_are() -> None:
     cells = np.array([[0.1, 0.3], [0.2, 0.1], [0.1, 0.2]])
     rows = sampled(cells, 1000)
     for row, total in enumerate(cells.sum(axis=0)):
-        spread = float(spread_of(rows.proportions[:, row]))
-        assert rows.respondents(spread)[row] == pytest.approx(1000 * total)
+        variance = float(answer_variance(rows.proportions[:, row]))
+        assert rows.respondents(variance)[row] == pytest.approx(1000 * total)
 
 
 def test_the_average_is_that_of_a_dirichlet_prior() -> None:
-    """With the row's own spread, it is the posterior mean of counts and pseudo-counts."""
+    """With the row's own variance, it is the posterior mean of counts and pseudo-counts."""
     cells, margin = np.array([[0.3], [0.7]]), np.array([[0.5], [0.5]])
     found = sampled(cells, 20).towards(margin, 5.0, 0.42)
     np.testing.assert_allclose(found, (20 * cells + 5 * margin) / 25)
@@ -55,10 +55,10 @@ def test_many_tables_at_once_are_as_one_by_one() -> None:
     margins = cells.sum(axis=2)
     together = SmoothedRows.of(cells, covariance)
     weights = together.weight_of_margin(margins, 1.0)
-    smoothed = together.towards(margins[..., None], weights, spread_of(margins))
+    smoothed = together.towards(margins[..., None], weights, answer_variance(margins))
     for place, one in enumerate(cells):
         alone = SmoothedRows.of(one, covariance)
         weight = alone.weight_of_margin(margins[place], 1.0)
         np.testing.assert_allclose(weight, weights[place], rtol=1e-9)
-        expected = alone.towards(margins[place][:, None], weight, spread_of(margins[place]))
+        expected = alone.towards(margins[place][:, None], weight, answer_variance(margins[place]))
         np.testing.assert_allclose(smoothed[place], expected, rtol=1e-9)

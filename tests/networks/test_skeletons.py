@@ -179,7 +179,7 @@ def test_the_noise_of_either_leg_is_noise_of_the_path(wide: tuple[str, str]) -> 
     # the path makes .25 ± .14 of a correlation of .5
     noisy = replace(evidence, interactions=interactions, shrunken=np.array([0.2, 0.1, 0.2]))
     assert explained_pairs(noisy, noisy.pairs) == {("a", "c")}
-    known = tuple(replace(one, spread=np.array([[1e-9]])) for one in interactions)
+    known = tuple(replace(one, given_covariance=np.array([[1e-9]])) for one in interactions)
     assert not explained_pairs(replace(noisy, interactions=known), noisy.pairs)
 
 

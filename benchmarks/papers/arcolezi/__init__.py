@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from papers.arcolezi import figures, section_3, tables
+from papers.arcolezi import figures, listing, section_3, tables
 from papers.exhibits import Exhibit
 
-EXHIBITS: tuple[Exhibit, ...] = (*section_3.EXHIBITS, *tables.EXHIBITS, *figures.EXHIBITS)
+EXHIBITS: tuple[Exhibit, ...] = (*section_3.EXHIBITS, *tables.EXHIBITS, *figures.EXHIBITS, *listing.EXHIBITS)

@@ -1,9 +1,7 @@
 """Equations 4 and 7: the estimate of one block, the nearest proper table, and the threshold of Section 7.3.
 
-Equation 4 is right within a block, whose respondents are all sent the same T. Version 1 as printed (Algorithm 1) uses
-it with the counts of all respondents and the T of the last one. So the error of T is multiplied by about -(1 - p) / p
-with every answer, and for p below .5 it does not converge. What runs here as RRBA(update="client") is another estimate:
-it takes off the fakes that each respondent was sent.
+Equation 4 is right within a block, whose respondents are all sent the same T; `version_1` has what comes of it with the
+counts of all blocks.
 """
 
 from __future__ import annotations

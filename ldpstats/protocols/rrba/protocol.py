@@ -77,7 +77,8 @@ class RRBA(SavedProtocol):
     `update="client"` takes off the counts of all respondents the fakes that each of them was sent. Version 1 as printed
     (Algorithm 1 with Eq. 4) takes off n times those of the last T. That multiplies the error of T by about -(1 - p) / p
     with every answer, and for p below .5 does not converge: for four cells of 40, 30, 20 and 10 % the simulated ℓ1
-    error of T after 6,000 answers is still about 1 at p = .221, .3 and .4; here it is .07, .05 and .04.
+    error of T after 6,000 answers is still about 1 at p = .221, .3 and .4; here it is .08, .06 and .04. `make papers`
+    has both side by side (imran-meo-2024-algorithm-1).
 
     Parameters
     ----------

@@ -6,13 +6,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from papers.catalogue import EXHIBITS
-from papers.imran_meo import decisions
+from papers.comparisons import AGREES, NOT_REPRODUCIBLE
+from papers.imran_meo import decisions, version_1
 from papers.imran_meo.convergence import LETTER, NAMED
 from papers.imran_meo.convergence_figures import Claim, covered, least_sizes, nearest_share, right, within
 from papers.imran_meo.distances import Reading
-from papers.imran_meo.table_4 import LARGE, SPARSE, judged_rows
+from papers.imran_meo.table_4 import LARGE, LITERAL, SPARSE, judged_rows
 from papers.imran_meo.tables_5_6 import _best, ratios
 from support.published_formulas import pearson
+
+from ldpstats import RRBA, Domain
+from ldpstats.estimation.block_stack import TruthOrFakeStack
 
 
 def test_verdicts_on_table_4_follow_from_the_stored_rejections() -> None:
@@ -24,6 +28,24 @@ def test_verdicts_on_table_4_follow_from_the_stored_rejections() -> None:
     stored = list(zip(comparisons["verdict"], comparisons["because"], strict=True))
     assert [(one.verdict, one.because) for one in found] == stored
     assert [one.std_err for one in found] == pytest.approx(comparisons["std_err"].tolist(), rel=1e-4, nan_ok=True)
+
+
+def of_laplace_noise(rejected_truth: float, rejected_falsehood: float) -> list[str]:
+    """Return the verdicts on "Laplace noise, 3-way" if its test rejects so often at its word, as no reading does."""
+    _, curves = EXHIBITS["imran-meo-2024-table-4"].stored()
+    assert curves is not None
+    rejected = {key: rows.set_index("test")["rejected"] / 100 for key, rows in curves.groupby(["table", "w"])}
+    for size, share in ((0.0, rejected_truth), (0.3, rejected_falsehood)):
+        rejected["3-way", size][LITERAL["Laplace noise"]] = share
+    judged = judged_rows(rejected, dict.fromkeys(("2-way", "3-way", "4-way", SPARSE, LARGE), 200))
+    return [one.verdict for one in judged if one.row == "Laplace noise, 3-way"]
+
+
+def test_an_accuracy_is_reproduced_only_with_each_of_its_cells() -> None:
+    assert of_laplace_noise(0.41, 0.55) == [AGREES] * 5
+    # the same accuracy, by shares that are not the printed ones
+    assert of_laplace_noise(0.86, 1.0) == [NOT_REPRODUCIBLE] * 5
+    assert of_laplace_noise(0.41, 1.0) == [*[NOT_REPRODUCIBLE] * 2, AGREES, AGREES, NOT_REPRODUCIBLE]
 
 
 def shares(kind: tuple[str, str], by_size: dict[int, float]) -> pd.DataFrame:
@@ -104,3 +126,52 @@ def test_the_best_reading_gives_most_figures() -> None:
     data = {("Survey", 2, one, "ℓ2"): 100 + around, ("Survey", 3, one, "ℓ2"): 260 + around}
     data |= {("Survey", 2, other, "ℓ2"): 700 + around, ("Survey", 3, other, "ℓ2"): 800 + around}
     assert _best(PLACES, data) == (one, "ℓ2", 1, 2)
+
+
+def test_own_fakes_are_taken_off_as_the_package_does() -> None:
+    domain = Domain({"cell": list("abcd")})
+    (table,) = RRBA(domain, p=0.3, k=1, update="client").simulate(np.array([16, 12, 8, 4]), 5)
+    stack = TruthOrFakeStack.of(table.blocks)
+    counts, sent = stack.counts.cumsum(axis=0), (stack.fakes / 0.7).cumsum(axis=0)
+    following = version_1.proper(version_1.reconstructed(version_1.OWN, 0.3, counts, sent, sent))
+    assert len(counts) == 40
+    assert following[:-1] == pytest.approx(stack.fakes[1:] / 0.7, abs=1e-9)
+
+
+@pytest.mark.parametrize("p", [0.3, 0.7])
+def test_as_printed_the_second_table_is_off_by_what_the_first_fakes_are(p: float) -> None:
+    """Two clients: T after one is p-weighted towards her report, and half of its fakes are taken off too much."""
+    uniform = np.full(4, 0.25)
+    first = [version_1.proper((np.eye(4)[cell] - (1 - p) * uniform) / p) for cell in range(4)]
+    mean = (p * version_1.TRUE + (1 - p) * uniform) @ np.array(first)
+    wanted = version_1.TRUE + (1 - p) / p * (uniform - mean) / 2
+    assert version_1.expected(version_1.PRINTED, p, 2) == pytest.approx(wanted, abs=1e-12)
+    for rule, answers in ((version_1.PRINTED, 1), (version_1.OWN, 1), (version_1.OWN, 3)):
+        assert version_1.expected(rule, p, answers) == pytest.approx(version_1.TRUE, abs=1e-12)
+
+
+def test_simulated_collections_have_the_enumerated_expectation() -> None:
+    # after one answer T is certain for each report: an error of 2 (1 - share) for its cell alone, by p
+    first = version_1.errors(version_1.PRINTED, 0.3, 1, 20_000, np.random.default_rng(2))[0]
+    chances = 0.3 * version_1.TRUE + 0.7 / 4
+    # the errors lie between 1.2 and 1.8: a standard error below .0022; five of them are .011
+    assert first == pytest.approx(chances @ (2 * (1 - version_1.TRUE)), abs=0.011)
+
+
+def test_as_printed_errors_stay_and_with_own_fakes_they_fall() -> None:
+    # over 30 seeds the means were 1.02 and .14, with standard deviations of .04 and .01: ten of them are allowed
+    printed, own = (
+        version_1.errors(rule, 0.3, 1_000, 50, np.random.default_rng(4)) for rule in (version_1.PRINTED, version_1.OWN)
+    )
+    assert printed[-1] > 0.6
+    assert own[-1] < 0.3
+
+
+def test_the_verdict_on_convergence_follows_from_the_stored_errors() -> None:
+    comparisons, curves = EXHIBITS[version_1.NAME].stored()
+    assert curves is not None
+    found = version_1._converging(curves, version_1.ANSWERS)
+    stored = comparisons.set_index("row").loc["low p"]
+    assert (found.ours, found.because) == (stored["ours"], stored["because"])
+    assert not found.holds
+    assert version_1._converging(curves[curves["p"] >= 0.5], version_1.ANSWERS).holds

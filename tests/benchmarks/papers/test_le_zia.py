@@ -22,6 +22,7 @@ from papers.le_zia.algorithms import (
     mean_absolute_errors,
 )
 from papers.le_zia.errors import CENSUS, CENSUS_SIZE, moments, std_err
+from papers.le_zia.estimators import with_c_of
 from papers.le_zia.hadamard_code import PublicHadamardCode
 from papers.le_zia.real_data import LEVELS, PRINTED_RUNS
 from papers.le_zia.synthetic_data import JUDGED, LAWS, _judged
@@ -38,6 +39,22 @@ def verdicts(name: str, judged: Callable[..., Comparison]) -> None:
     own = comparisons[~comparisons["row"].str.startswith("USCensus")]
     found = [judged(place, curves) for place in own.iloc[:, :4].itertuples(index=False, name=None)]
     assert [(one.verdict, one.because) for one in found] == list(zip(own["verdict"], own["because"], strict=True))
+
+
+def test_the_printed_estimator_of_cms_expects_too_much_of_a_rare_value_by_hand() -> None:
+    keep = math.exp(0.5) / (math.exp(0.5) + 1)
+    shares = np.array([0.3, 0.7]) * keep + np.array([0.7, 0.3]) * (1 - keep)
+    # (E - 1) / (E + 1) of the distance to 1/2 is left of it, of E = e^(1/2) by the bits and of e by the printed c
+    shrunk = math.tanh(1 / 4) / math.tanh(1 / 2)
+    assert with_c_of(1.0, shares) == pytest.approx(1 / 2 + np.array([-0.2, 0.2]) * shrunk, abs=1e-12)
+    assert with_c_of(1.0, shares)[0] == pytest.approx(0.394, abs=5e-4)
+    assert with_c_of(0.5, shares) == pytest.approx([0.3, 0.7], abs=1e-12)
+    comparisons, _ = EXHIBITS["le-zia-2020-section-2"].stored()
+    (cms,) = comparisons[(comparisons["row"] == "CMS") & (comparisons["column"] == "estimator")].itertuples()
+    assert cms.verdict == DIFFERS
+    assert "0.394" in cms.ours
+    others = comparisons["verdict"].drop(cms.Index)
+    assert set(others) == {AGREES}
 
 
 @pytest.mark.parametrize("number", real_data.LEVELS)
