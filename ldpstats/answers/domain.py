@@ -249,23 +249,6 @@ class Domain(Shown, Saveable):
         scores = scores_of(self.categories[name])
         return isinstance(self.categories[name], Ordered) or (scores is not None and bool(np.all(np.diff(scores) > 0)))
 
-    def has_scores(self, attribute: str) -> bool:
-        """Say whether every category of an attribute stands for a number.
-
-        Parameters
-        ----------
-        attribute : str
-
-        Examples
-        --------
-        >>> from ldpstats import Domain
-        >>> domain = Domain({"sex": ["F", "M"], "cars": [0, 1, 2]})
-        >>> domain.has_scores("sex"), domain.has_scores("cars")
-        (False, True)
-        """
-        (name,) = self._known([attribute])
-        return scores_of(self.categories[name]) is not None
-
     def scores(self, attribute: str) -> FloatArray:
         """Return the number that each category of an attribute stands for: its score, or the number that it is.
 

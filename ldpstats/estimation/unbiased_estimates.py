@@ -20,7 +20,7 @@ from ldpstats.numbers.arrays import FloatArray
 Made = TypeVar("Made")
 
 # how far, relative to its multiples, a sum of cells may be from what reports tell; singular values that are rounding
-_TOLD, _FLAT = 1e-7, 1e-11
+_TOLD, _FLAT = 1e-7, 1e-9
 
 
 class LinearPooling:
@@ -71,25 +71,24 @@ class LinearPooling:
             np.divide(block.n, own, out=np.zeros(own.shape), where=own > 0)
             for block, own in zip(measurements, variances, strict=True)
         ]
-        weighted = [matrix.T * weight for (matrix, _), weight in zip(designs, weights, strict=True)]
-        gram = sum(
-            (left @ matrix for left, (matrix, _) in zip(weighted, designs, strict=True)), np.zeros((cells, cells))
-        )
-        ends = np.cumsum([left.shape[1] for left in weighted])[:-1]
-        operators = np.split(self._solved(gram, np.hstack(weighted)), ends, axis=1)
+        roots = np.sqrt(np.concatenate(weights))
+        scaled = np.vstack([matrix for matrix, _ in designs]) * roots[:, None]
+        ends = np.cumsum([own.size for own in weights])[:-1]
+        operators = np.split(self._inverted(scaled) * roots, ends, axis=1)
         offsets = [weight @ offset for weight, (_, offset) in zip(operators, designs, strict=True)]
         return operators, -np.sum(offsets, axis=0)
 
-    def _solved(self, gram: FloatArray, weighted: FloatArray) -> FloatArray:
-        """Solve the normal equations; refused where cells stay open."""
-        if np.linalg.matrix_rank(gram, hermitian=True) < len(gram):
+    def _inverted(self, scaled: FloatArray) -> FloatArray:
+        """Invert the designs by least squares; refused where cells stay open."""
+        gram = scaled.T @ scaled
+        if len(scaled) < len(gram) or np.linalg.matrix_rank(gram, hermitian=True) < len(gram):
             raise NotIdentifiedError(
                 f"{len(self._measurements)} blocks that identify only some contrasts of {len(gram)} cells",
                 "blocks that together identify every cell",
                 "bounds() says what is known of the cells, and functional(weights) estimates what the reports tell; or "
                 "collect a block that asks for the cells.",
             )
-        return np.linalg.solve(gram, weighted)
+        return np.linalg.solve(gram, scaled.T)
 
     @cached_property
     def of_total(self) -> FloatArray:
@@ -196,9 +195,9 @@ class UnbiasedPooling(LinearPooling):
 class ContrastPooling(LinearPooling):
     """The same where blocks leave cells open: right for the sums of cells that they do identify (see `tells`)."""
 
-    def _solved(self, gram: FloatArray, weighted: FloatArray) -> FloatArray:
-        solved: FloatArray = np.linalg.pinv(gram, rcond=_FLAT, hermitian=True) @ weighted
-        return solved
+    def _inverted(self, scaled: FloatArray) -> FloatArray:
+        inverted: FloatArray = np.linalg.pinv(scaled, rcond=_FLAT)
+        return inverted
 
 
 def closed_form(blocks: Sequence[Block]) -> Estimate:

@@ -19,10 +19,11 @@ from ldpstats.pictures.mosaic import AssociationPlot, Mosaic
 from ldpstats.tables.unbiased_cells import assuming, improper_in_words
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from ldpstats.tables.conditional import Conditional
     from ldpstats.tables.crosstab import Crosstab
-    from ldpstats.tables.functionals import Functional
-    from ldpstats.tables.quantiles import Quantile
+    from ldpstats.tables.functionals import FiguresByLine
     from ldpstats.tables.table import Table
     from ldpstats.tables.table_set import TableSet
 
@@ -69,40 +70,22 @@ def conditional_intervals(found: Conditional) -> Intervals:
     )
 
 
-def functional_intervals(functional: Functional) -> Intervals:
-    """Return the figures of a functional with their intervals."""
-    frame, fit = functional.to_frame(), functional.table.channel_fit()
-    level = f"{100 * (1 - functional.alpha):g} % interval"
+def intervals_by_line(
+    result: FiguresByLine, frame: pd.DataFrame, scale: str, reference: float | None = None
+) -> Intervals:
+    """Return estimates with their intervals, as a frame has them, perhaps beside a value."""
+    if not result.table.channel_fit().plausible:
+        frame.loc[:, ["lower", "upper"]] = math.nan
+    labels = [label if isinstance(label, tuple) else (label,) for label in frame.index]
     return Intervals(
-        f"{functional.name[0].upper()}{functional.name[1:]}",
-        _notes(functional.table),
-        tuple(" · ".join(map(str, line)) or functional.name for line in functional.lines),
+        f"{result.name[0].upper()}{result.name[1:]}",
+        _notes(result.table),
+        tuple(" · ".join(map(str, dict.fromkeys(label))) for label in labels),
         _floats(frame["estimate"].to_numpy()),
         _floats(frame["lower"].to_numpy()),
         _floats(frame["upper"].to_numpy()),
-        f"estimate, {level}" if fit.plausible else "estimate",
-    )
-
-
-def shares_up_to(quantile: Quantile) -> Intervals:
-    """Return the shares in or below each category but the last, with their intervals, beside the one asked for."""
-    frames = [share.to_frame(quantile.alpha) for share in quantile.below]
-    lines, known = quantile.below[0].lines, quantile.table.domain.categories[quantile.of]
-    rows = [(line, place) for line in range(len(lines)) for place in range(len(frames))]
-    estimates, lower, upper = (
-        tuple(float(frames[place][name].iloc[line]) for line, place in rows) for name in ("estimate", "lower", "upper")
-    )
-    within = quantile.below[0].headers
-    return Intervals(
-        f"{quantile.name[0].upper()}{quantile.name[1:]}",
-        _notes(quantile.table),
-        tuple(f"up to {known[place]}" for _, place in rows),
-        estimates,
-        lower,
-        upper,
-        f"share, {100 * (1 - quantile.alpha):g} % intervals",
-        quantile.q,
-        groups=tuple(" · ".join(map(str, lines[line])) for line, _ in rows) if within else (),
+        f"{scale}, {100 * (1 - result.alpha):g} % interval",
+        reference,
     )
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -25,7 +25,7 @@ from ldpstats.identification.identified import Identified
 from ldpstats.identification.possible_tables import nearest_table, same_sums
 from ldpstats.noise import simulation
 from ldpstats.numbers.arrays import BoolArray, FloatArray, as_array, significance
-from ldpstats.presentation import Picture, Summary, plain_values, summary_of_figures
+from ldpstats.presentation import Picture, Summary, summary_of_figures
 from ldpstats.tables.conditional import TableResult
 from ldpstats.tables.table import Table
 from ldpstats.tables.unbiased_cells import assuming, never_certain, own_reports, provenance_in_words, unbiased_cells
@@ -40,8 +40,92 @@ _CLEAR = 2.0
 _FIGURES = ("estimate", "std_err", "sampling", "randomization")
 
 
+class FiguresByLine(TableResult, Protocol):
+    """Figures of a table with intervals: a single one, or one for each line."""
+
+    __slots__ = ()
+
+    name: str
+    lines: tuple[tuple[Any, ...], ...]
+    headers: tuple[str, ...]
+    alpha: float
+
+    @property
+    def estimate(self) -> Any:
+        """The estimate, or one for each line."""
+
+    @property
+    def kind_of_intervals(self) -> str:
+        """Where the intervals come from, in words."""
+
+    def conf_int(self, alpha: float | None = None, simultaneous: bool = False) -> Any:
+        """Return intervals: a pair of limits, or one for each line."""
+
+    def to_frame(self, alpha: float | None = None, simultaneous: bool = False) -> pd.DataFrame:
+        """Return a row per line, in which the interval stands last."""
+
+    def _said(self) -> list[str]:
+        """Return what else must be known to read the figures."""
+        return []
+
+    @property
+    def index(self) -> pd.Index[Any]:
+        """What the lines are about, as an index of data frames."""
+        if not self.headers:
+            return pd.Index([self.name])
+        index = pd.MultiIndex.from_tuples(self.lines, names=self.headers)
+        return index if len(self.headers) > 1 else index.get_level_values(0)
+
+    def summary(self, alpha: float | None = None, simultaneous: bool = False) -> Summary:
+        """Return the figures to read aloud, and what they rest on.
+
+        Parameters
+        ----------
+        alpha, simultaneous
+            As in `conf_int`.
+        """
+        frame, fit = self.to_frame(alpha, simultaneous), self.table.channel_fit()
+        if not fit.plausible:
+            frame.loc[:, ["lower", "upper"]] = math.nan
+        level = f"{100 * (1 - significance(self.alpha if alpha is None else alpha)):g} %"
+        figures = zip(self.lines, frame.to_numpy().tolist(), strict=True)
+        rows = [[*map(str, line or (self.name,)), *map(_written, own)] for line, own in figures]
+        shown = [name.replace("_", " ") for name in frame.columns[:-2]]
+        together = "simultaneous: all hold at once, by Bonferroni" if simultaneous else "pointwise: each by itself"
+        sentences = [
+            *self.privacy.sentences(self.n),
+            f"Intervals ({together}): {self.kind_of_intervals}." if fit.plausible else "Intervals: none.",
+            *self._said(),
+            *provenance_in_words(self.table),
+            ASSUMED,
+            *fit.warning,
+        ]
+        title = f"{self.name[0].upper()}{self.name[1:]}{simulation(self.simulated, self.n)}{assuming(self.table)}"
+        return summary_of_figures(title, [*(self.headers or ("what",)), *shown, f"{level} from", "to"], rows, sentences)
+
+    @property
+    def headline(self) -> str:
+        """The estimate with its interval, of a single figure; else how many there are."""
+        kind = simulation(self.simulated, self.n)
+        if self.headers:
+            return f"{self.name}: {len(self.lines)} figures, n = {self.n:,}{kind}{assuming(self.table)}"
+        ends = "none, as the reports do not fit their channel"
+        if self.table.channel_fit().plausible:
+            ends = "from {} to {}".format(*map(_written, self.conf_int()))
+        value, level = _written(self.estimate), f"{100 * (1 - self.alpha):g} %"
+        estimate = "is not estimable" if value == "-" else f"= {value}"
+        return f"{self.name}{assuming(self.table)} {estimate}; {level} interval {ends}{kind}"
+
+
+def _written(figure: Any) -> str:
+    """Return a figure as a text, a number to four digits; a dash where there is none."""
+    if isinstance(figure, float):
+        return "-" if math.isnan(figure) else f"{figure:.4g}"
+    return "-" if figure is None else str(figure)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Functional(TableResult):
+class Functional(FiguresByLine):
     """What one wants to know of a table: a mean, share, difference or ratio, or one of each within some categories.
 
     `Table.mean`, `share`, `difference`, `ratio` and `functional` make it. Estimates are unbiased, or quotients of
@@ -80,6 +164,10 @@ class Functional(TableResult):
     headers: tuple[str, ...]
     means: tuple[GroupMeans, ...]
     alpha: float = 0.05
+    _in_dict: ClassVar[str] = (
+        "name lines headers estimate std_err sampling randomization alpha intervals=conf_int "
+        "interval_from=kind_of_intervals provenance=table.provenance n privacy simulated channel_fit=table.channel_fit"
+    )
     _limits: dict[float, FloatArray] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -178,86 +266,15 @@ class Functional(TableResult):
         alpha, simultaneous
             As in `conf_int`.
         """
-        fits = self.table.channel_fit().plausible
-        limits = self.conf_int(alpha, simultaneous).reshape(-1, 2) if fits else np.full((len(self.means), 2), math.nan)
+        limits = self.conf_int(alpha, simultaneous).reshape(-1, 2)
         figures = np.concatenate([self._figures, limits], axis=1)
         return pd.DataFrame(figures, index=self.index, columns=[*_FIGURES, "lower", "upper"])
 
-    @property
-    def index(self) -> pd.Index[Any]:
-        """What the lines are about, as an index of data frames."""
-        if not self.headers:
-            return pd.Index([self.name])
-        index = pd.MultiIndex.from_tuples(self.lines, names=self.headers)
-        return index if len(self.headers) > 1 else index.get_level_values(0)
-
-    def summary(self, alpha: float | None = None, simultaneous: bool = False) -> Summary:
-        """Return the figures to read aloud, what they rest on, and what privacy cost.
-
-        Parameters
-        ----------
-        alpha, simultaneous
-            As in `conf_int`.
-        """
-        level = f"{100 * (1 - significance(self.alpha if alpha is None else alpha)):g} %"
-        figures = self.to_frame(alpha, simultaneous).to_numpy()
-        rows = [
-            [*(map(str, line) if line else [self.name]), *("-" if math.isnan(one) else f"{one:.4g}" for one in own)]
-            for line, own in zip(self.lines, figures, strict=True)
-        ]
-        headers = [*(self.headers or ("what",)), "estimate", "std err", "sampling", "privacy", f"{level} from", "to"]
-        fit, kind = self.table.channel_fit(), simulation(self.simulated, self.n)
-        together = "simultaneous: all hold at once, by Bonferroni" if simultaneous else "pointwise: each by itself"
-        sentences = [
-            *self.privacy.sentences(self.n),
-            f"Intervals ({together}): {self.kind_of_intervals}." if fit.plausible else "Intervals: none.",
-            *self._parts_in_words(),
-            *([f"No estimate of {line}: the group may be empty." for line in self._unclear()]),
-            *provenance_in_words(self.table),
-            ASSUMED,
-            *fit.warning,
-        ]
-        title = f"{self.name[0].upper()}{self.name[1:]}{kind}{assuming(self.table)}"
-        return summary_of_figures(title, headers, rows, sentences)
-
-    def to_dict(self, alpha: float | None = None) -> dict[str, Any]:
-        """Return the figures as plain values; None stands for what is not there.
-
-        Parameters
-        ----------
-        alpha : float, optional
-            As in `conf_int`.
-        """
-        level = significance(self.alpha if alpha is None else alpha)
-        return plain_values(
-            self,
-            "name lines headers estimate std_err sampling randomization level intervals "
-            "interval_from=kind_of_intervals provenance=table.provenance n privacy simulated "
-            "channel_fit=table.channel_fit",
-            intervals=self.conf_int(level).tolist(),
-            level=1 - level,
-        )
-
     def picture(self) -> Picture:
         """Return what `plot` draws, as data: the estimates with their intervals."""
-        from ldpstats.tables.drawn import functional_intervals
+        from ldpstats.tables.drawn import intervals_by_line
 
-        return functional_intervals(self)
-
-    @property
-    def headline(self) -> str:
-        """The estimate with its interval, of a single figure; else how many there are."""
-        kind = simulation(self.simulated, self.n)
-        if self.headers:
-            return f"{self.name}: {len(self.means)} figures, n = {self.n:,}{kind}{assuming(self.table)}"
-        interval, fits = f"{100 * (1 - self.alpha):g} % interval", self.table.channel_fit().plausible
-        ends = (
-            "from {:.4g} to {:.4g}".format(*self.conf_int())
-            if fits
-            else "none, as the reports do not fit their channel"
-        )
-        value = "not estimable" if math.isnan(self.estimate) else f"{self.estimate:.4g}"
-        return f"{self.name}{assuming(self.table)} = {value}; {interval} {ends}{kind}"
+        return intervals_by_line(self, self.to_frame(), "estimate")
 
     def _shown(self, values: FloatArray) -> Any:
         return values if self.headers else values[0]
@@ -354,22 +371,17 @@ class Functional(TableResult):
         cells, covariance = self._cells
         return FiellerQuotient.of_means(cells, covariance, means)
 
-    def _unclear(self) -> list[str]:
-        lines = [self.lines[line] for line in np.flatnonzero(np.isnan(self._figures[:, 0]))]
-        return [", ".join(map(str, line)) or self.name for line in lines]
-
-    def _parts_in_words(self) -> list[str]:
+    def _said(self) -> list[str]:
         if self._pooling is None:
             return ["How much of the standard error is sampling is not known: the table has no reports of its own."]
-        words = "Squared, the two parts of the standard error add up: sampling is what true answers would have had."
-        said = [words, "Privacy is what the channel added to that."]
-        unknown = np.isnan(self._figures[:, 2]) & ~np.isnan(self._figures[:, 1])
-        if unknown.any():
-            low, high = self.sampling_range[unknown][0]
-            said.append(
-                f"How scores spread is not told: the sampling part is between {low:.4g} and {high:.4g}"
-                f"{' in the first of these lines' if unknown.sum() > 1 else ''}."
-            )
+        said = [
+            "Squared, the standard error is the sum of sampling, which true answers have, and of what privacy cost."
+        ]
+        empty, unknown = np.isnan(self._figures[:, 1]), np.isnan(self._figures[:, 2])
+        if empty.any():
+            said.append(f"No estimate of {int(empty.sum())} of {empty.size} figures: the group may be empty.")
+        for low, high in self.sampling_range[unknown & ~empty][:1]:
+            said.append(f"The reports do not tell how scores spread: sampling is between {low:.4g} and {high:.4g}.")
         return said
 
 
@@ -415,14 +427,12 @@ def compared(
 
 def weighted(table: Table, weights: ArrayLike | Mapping[str, ArrayLike]) -> Functional:
     """Return one or several linear functionals of the cells."""
-    several = weights if isinstance(weights, Mapping) else {"functional": weights}
+    several = weights if isinstance(weights, Mapping) else {"weighted sum of cells": weights}
     everything, means = np.ones((1, table.domain.size()), dtype=np.bool_), []
     for name, given in several.items():
         own = as_array(given, f"the weights of {name!r}")
-        if own.shape != table.shape or own.dtype.kind not in "iufb" or not np.isfinite(own.astype(float)).all():
-            raise LdpstatsError(
-                f"weights of shape {own.shape}", f"finite numbers in the shape of the table, {table.shape}"
-            )
+        if own.shape != table.shape or own.dtype.kind not in "iufb":
+            raise LdpstatsError(f"weights of shape {own.shape}", f"numbers in the shape of the table, {table.shape}")
         means.append(GroupMeans.of_cells(everything, own.astype(float).reshape(1, -1), "mean"))
     if not means:
         raise LdpstatsError("no weights", "an array in the shape of the table, or several by name")

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
 from ldpstats.answers.columns import Category
 from ldpstats.errors import LdpstatsError
-from ldpstats.estimation import ASSUMED
-from ldpstats.noise import simulation
 from ldpstats.numbers.arrays import FloatArray, IntArray, significance
-from ldpstats.presentation import Picture, Summary, plain_values, summary_of_figures
-from ldpstats.tables.conditional import TableResult
-from ldpstats.tables.functionals import Functional, Given, share_of, within_each
+from ldpstats.presentation import Picture
+from ldpstats.tables.functionals import FiguresByLine, Functional, Given, share_of, within_each
 from ldpstats.tables.table import Table
-from ldpstats.tables.unbiased_cells import assuming, provenance_in_words
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Quantile(TableResult):
+class Quantile(FiguresByLine):
     """A quantile of an ordered attribute, or one within each of some categories, as `Table.quantile` finds it.
 
     Parameters
@@ -56,6 +52,10 @@ class Quantile(TableResult):
     q: float
     below: tuple[Functional, ...]
     alpha: float = 0.05
+    _in_dict: ClassVar[str] = (
+        "name of q lines headers estimate alpha intervals=conf_int interval_from=kind_of_intervals "
+        "provenance=table.provenance n privacy simulated channel_fit=table.channel_fit"
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "alpha", significance(self.alpha))
@@ -64,7 +64,7 @@ class Quantile(TableResult):
     def estimate(self) -> Any:
         """The category, or one for each line: the first in or below which q are estimated; None of an empty group."""
         named = self._listed(self._places)
-        return named if self.below[0].headers else named[0]
+        return named if self.headers else named[0]
 
     def conf_int(self, alpha: float | None = None, simultaneous: bool = False) -> Any:
         """Return the first and the last category that are not rejected, of each line.
@@ -82,7 +82,7 @@ class Quantile(TableResult):
         """
         first, last = self._limits(alpha, simultaneous)
         ends = [list(pair) for pair in zip(self._listed(first), self._listed(last), strict=True)]
-        return ends if self.below[0].headers else ends[0]
+        return ends if self.headers else ends[0]
 
     def to_frame(self, alpha: float | None = None, simultaneous: bool = False) -> pd.DataFrame:
         """Return a row per line: the quantile and its interval.
@@ -94,62 +94,30 @@ class Quantile(TableResult):
         """
         first, last = self._limits(alpha, simultaneous)
         columns = {"quantile": self._places, "lower": first, "upper": last}
-        frame = pd.DataFrame({name: self._listed(places) for name, places in columns.items()})
-        return frame.set_axis(self.below[0].index if self.below[0].headers else [self.name], axis=0)
+        return pd.DataFrame({name: self._listed(places) for name, places in columns.items()}, index=self.index)
 
     @property
-    def headline(self) -> str:
-        """The quantile with its interval, of a single one; else how many there are."""
-        kind = simulation(self.simulated, self.n)
-        if self.below[0].headers:
-            return f"{self.name}: {len(self._places)} quantiles, n = {self.n:,}{kind}{assuming(self.table)}"
-        first, last = self.conf_int()
-        interval = f"{100 * (1 - self.alpha):g} % interval from {first} to {last}"
-        return f"{self.name}{assuming(self.table)} = {self.estimate}; {interval}{kind}"
+    def lines(self) -> tuple[tuple[Any, ...], ...]:  # type: ignore[override]  # not to be set
+        """What each line is about."""
+        return self.below[0].lines
 
-    def summary(self, alpha: float | None = None, simultaneous: bool = False) -> Summary:
-        """Return the quantiles to read aloud, and what they rest on.
+    @property
+    def headers(self) -> tuple[str, ...]:  # type: ignore[override]
+        """What the entries of a line are."""
+        return self.below[0].headers
 
-        Parameters
-        ----------
-        alpha, simultaneous
-            As in `conf_int`.
-        """
-        level = f"{100 * (1 - significance(self.alpha if alpha is None else alpha)):g} %"
-        shares, fit = self.below[0], self.table.channel_fit()
-        figures = self.to_frame(alpha, simultaneous).to_numpy().tolist()
-        rows = [
-            [*map(str, line or (self.name,)), *map(str, own)] for line, own in zip(shares.lines, figures, strict=True)
-        ]
-        together = "simultaneous: all hold at once, by Bonferroni" if simultaneous else "pointwise: each by itself"
-        sentences = [
-            *self.privacy.sentences(self.n),
-            f"Intervals ({together}): categories that are not rejected by {shares.kind_of_intervals}.",
-            *provenance_in_words(self.table),
-            ASSUMED,
-            *fit.warning,
-        ]
-        title = f"{self.name[0].upper()}{self.name[1:]}{simulation(self.simulated, self.n)}{assuming(self.table)}"
-        headers = [*(shares.headers or ("what",)), "quantile", f"{level} from", "to"]
-        return summary_of_figures(title, headers, rows, sentences)
-
-    def to_dict(self, alpha: float | None = None) -> dict[str, Any]:
-        """Return the quantiles as plain values.
-
-        Parameters
-        ----------
-        alpha : float, optional
-            As in `conf_int`.
-        """
-        level = significance(self.alpha if alpha is None else alpha)
-        names = "name of q lines estimate level intervals n privacy simulated channel_fit=table.channel_fit"
-        return plain_values(self, names, lines=self.below[0].lines, intervals=self.conf_int(level), level=1 - level)
+    @property
+    def kind_of_intervals(self) -> str:
+        """Where the intervals come from, in words."""
+        return f"categories that are not rejected by {self.below[0].kind_of_intervals}"
 
     def picture(self) -> Picture:
         """Return what `plot` draws, as data: the shares in or below each category, with intervals, beside q."""
-        from ldpstats.tables.drawn import shares_up_to
+        from ldpstats.tables.drawn import intervals_by_line
 
-        return shares_up_to(self)
+        known = self.table.domain.categories[self.of][:-1]
+        frames = [share.to_frame(self.alpha).set_axis(share.index.astype(str)) for share in self.below]
+        return intervals_by_line(self, pd.concat(frames, keys=[f"up to {own}" for own in known]), "share", self.q)
 
     @cached_property
     def _places(self) -> IntArray:

@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from ldpstats.answers.columns import listed
+from ldpstats.answers.ordered import scores_of
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.estimation import ASSUMED
 from ldpstats.inference.effects.cramers_v import association, two_way_shape
@@ -443,11 +444,9 @@ class LinearByLinear:
 
 
 def _centred(table: Table, name: str, scores: ArrayLike | None) -> FloatArray:
-    categories = table.domain.size([name])
-    if scores is not None:
-        given = as_array(scores, f"the scores of {name!r}")
-    else:
-        given = table.domain.scores(name) if table.domain.has_scores(name) else np.arange(categories)
+    values = table.domain.categories[name]
+    categories, own = len(values), scores_of(values) if scores is None else scores
+    given = as_array(range(categories) if own is None else own, f"the scores of {name!r}")
     if given.shape != (categories,) or given.dtype.kind not in "iuf" or not np.all(np.isfinite(given)):
         raise LdpstatsError(f"scores {scores!r} of {name!r}", f"{categories} finite numbers, one for each category")
     if np.ptp(given) == 0:
