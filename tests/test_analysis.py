@@ -21,6 +21,7 @@ from ldpstats.analysis import _YOUR_OWN, Analysis, Demonstration, analyse, class
 from ldpstats.answers import read_answers
 from ldpstats.cli import main
 from ldpstats.datasets import affairs
+from ldpstats.pictures.drawing import Picture
 from ldpstats.report import report_page
 
 DIRTY = 3000
@@ -85,6 +86,12 @@ def test_raw_columns_are_those_of_scipy_and_statsmodels(kind: str, request: pyte
     np.testing.assert_array_equal(found.pairs["raw_verdict"] == "dependent", adjusted <= 0.05)
 
 
+@pytest.fixture
+def _nothing_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Picture, "svg", lambda *_: "<svg></svg>")
+
+
+@pytest.mark.usefixtures("_nothing_is_drawn")
 def test_the_page_is_that_of_the_tables(analysis: Analysis) -> None:
     assert analysis.page("Title") == report_page(analysis.tables, "Title", analysis.people)
 
@@ -242,6 +249,7 @@ def test_counts_without_variation_have_no_association() -> None:
     assert of([[3, 0, 4], [5, 0, 1]]) == of([[3, 4], [5, 1]])
 
 
+@pytest.mark.usefixtures("_nothing_is_drawn")
 def test_the_lines_for_own_data_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     monkeypatch.chdir(tmp_path)
     affairs().sample(1000, random_state=1).to_csv("answers.csv", index=False)

@@ -279,14 +279,6 @@ def test_the_level_is_compared_exactly() -> None:
         client.refuse_above(client.level_of([None, ratio]), 1e308)
 
 
-def test_levels_of_the_rows_of_a_unit_add_up() -> None:
-    body = body_of(PerAttribute(DOMAIN, k=1, epsilon=1.0, mechanism="grr"))
-    assert client.Respondent(sealed_again(body)).epsilon <= 1.0
-    body["units"][0].append(dict(body["units"][0][0]))
-    with pytest.raises(client.ClientError, match="promised"):
-        client.Respondent(sealed_again(body))
-
-
 def test_one_unit_in_many_that_tells_more_is_found() -> None:
     body = body_of(SampledGroups(DOMAIN, epsilon=1.0, mechanism="grr"))
     weaker = plain_mechanism(GRR(6, 1.0001))

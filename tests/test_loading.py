@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from saving.test_files import EXAMPLES, PROTOCOLS
 
 import ldpstats as ldp
 from ldpstats import limits
@@ -27,29 +28,18 @@ def tables() -> ldp.TableSet:
     return ldp.SampledGroups(DOMAIN, epsilon=3.0, mechanism="grr", groups=groups).simulate(PEOPLE, rng=1)
 
 
-SAVED: dict[str, Callable[[], Any]] = {
-    "a domain": lambda: DOMAIN,
-    "a protocol": lambda: ldp.RRBA(DOMAIN, epsilon=1.0),
-    "a curator's protocol": lambda: ldp.CentralGaussian(DOMAIN, epsilon=1.0, delta=1e-6),
-    "a mechanism": lambda: ldp.OLH(5, epsilon=1.0),
-    "tables": tables,
-    "consistent tables": lambda: ldp.make_consistent(tables()),
-    "a reconstruction": lambda: ldp.reconstruct(tables(), ["a", "c"]),
-    "a test": lambda: ldp.independence_test(tables()["a", "b"]),
-    "a memo": lambda: ldp.Memo(ldp.LGRR(3, epsilon=2.0)),
-    "a client": lambda: ldp.rrba.Client(DOMAIN, {"a": "x", "b": "q", "c": 1}, 2.0),
-    "an aggregator": lambda: ldp.RRBA(DOMAIN, epsilon=1.0).aggregator(),
-}
+SAVED = {**EXAMPLES, **PROTOCOLS}
+"""What can be saved."""
 
 
-@pytest.mark.parametrize("name", SAVED)
+@pytest.mark.parametrize("name", ["Domain", "RRBA", "FakeResponse", "TableSet", "Memo", "Client", "Aggregator"])
 def test_whatever_was_saved_is_loaded(name: str, tmp_path: Path):
     value = SAVED[name]()
     value.save(tmp_path / "saved.json")
     read = ldp.load(tmp_path / "saved.json")
     assert type(read) is type(value)
     # a new key makes an aggregator's state another one
-    if name != "an aggregator":
+    if name != "Aggregator":
         assert read.to_json() == value.to_json()
 
 
@@ -93,7 +83,7 @@ def test_a_link_stays_one_and_secrets_are_for_their_owner(before: int | None, tm
     if before:
         (tmp_path / "there.json").touch(before)
     (tmp_path / "link.json").symlink_to(tmp_path / "there.json")
-    SAVED["a memo"]().save(tmp_path / "link.json")
+    SAVED["Memo"]().save(tmp_path / "link.json")
     assert (tmp_path / "link.json").is_symlink()
     assert (tmp_path / "there.json").stat().st_mode & 0o777 == 0o600
 

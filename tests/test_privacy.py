@@ -55,9 +55,10 @@ def test_unbounded_ratios_have_infinite_epsilon_and_constant_channels_none() -> 
     assert strict_epsilon(worst_ratio([{"a": Fraction(1), "b": Fraction(0)}] * 3)) == 0.0
 
 
-@pytest.mark.parametrize("k", [2, 3, 4, 17, 1000])
+@pytest.mark.parametrize("k", [2, 17])
 @pytest.mark.parametrize("kind", REGISTRY)
 def test_mechanisms_spend_what_was_asked_for_and_never_more(kind: type[Mechanism], k: int) -> None:
+    """Larger alphabets are a check of the conformance suite."""
     for epsilon in (0.01, 0.5, 1.0, 4.0, 12.0):
         mechanism = kind(k=kind.only_k or k, epsilon=epsilon)
         strict = mechanism.strict_epsilon()

@@ -118,14 +118,14 @@ def prepared(
     named = [*dict.fromkeys(columns)]
     for name in [*named, *wanted, *([counts] if counts else [])]:
         file[name]  # refuses a column that is not there
-    if idle := [name for name in wanted if named and name not in named]:
-        raise DomainError(f"--cut for {one_line(idle)}", f"columns that are taken: {one_line(named)}")
+    if unused := [name for name in wanted if named and name not in named]:
+        raise DomainError(f"--cut for {one_line(unused)}", f"columns that are taken: {one_line(named)}")
     made = Preparation()
     for name in named or file.names:
         if name == counts:
             continue
         cut = wanted.get(name) or (Cut(classes) if classes else None)
-        _Question(file, file[name], made, missing_as).decide(cut, chosen=name in named, wanted=name in wanted)
+        _ColumnDecision(file, file[name], made, missing_as).decide(cut, chosen=name in named, wanted=name in wanted)
     if counts is None:
         refuse_counts(file, tuple(made.categories), math.prod(map(len, made.categories.values())))
     return made
@@ -177,7 +177,7 @@ def _looking_alike(texts: Iterable[str]) -> tuple[str, str] | None:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Question:
+class _ColumnDecision:
     """Decision whether a column is a question, and with which categories."""
 
     file: AnswerFile
@@ -316,11 +316,11 @@ def quantile_limits(numbers: Sequence[float], counts: Sequence[int], classes: in
     the counts their respondents.
     """
     order = np.argsort(np.array(numbers, dtype=float))
-    values, below = np.array(numbers, dtype=float)[order], np.cumsum(np.array(counts)[order])
-    wanted = below[-1] * np.arange(1, classes) / classes
+    values, up_to = np.array(numbers, dtype=float)[order], np.cumsum(np.array(counts)[order])
+    wanted = up_to[-1] * np.arange(1, classes) / classes
     # the limit is the first number of the class above it
-    places = np.minimum(np.searchsorted(below, wanted, side="left") + 1, len(values) - 1)
-    exact = sorted({*values[places].tolist()} - {values[0]})
+    indices = np.minimum(np.searchsorted(up_to, wanted, side="left") + 1, len(values) - 1)
+    exact = sorted({*values[indices].tolist()} - {values[0]})
     limits: list[float] = []
     for digits in range(_DIGITS, _ALL_DIGITS + 1):
         limits = sorted({_rounded(limit, digits) for limit in exact})

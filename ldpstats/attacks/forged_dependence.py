@@ -207,15 +207,15 @@ class Attack:
         alone = [np.outer(_alone(rows, cell // columns.size), _alone(columns, cell % columns.size)) for cell in cells]
         rng = np.random.default_rng(0)
         random = rng.standard_normal((_STARTS, weights.size)) / np.sqrt(self.honest)
-        both = [sign * direction.ravel() for direction in alone for sign in (1, -1)]
+        up_and_down = [sign * direction.ravel() for direction in alone for sign in (1, -1)]
         pairings = [np.eye(weights.size)[self._pairing(rng)].sum(axis=0) for _ in range(_STARTS)]
-        return [*both, *pairings, *random, *(random / np.sqrt(self.honest))]
+        return [*up_and_down, *pairings, *random, *(random / np.sqrt(self.honest))]
 
     def _pairing(self, rng: np.random.Generator) -> IntArray:
         """Return random cells, one in each category of the longer side, spread evenly along the shorter."""
         order = rng.permutation(max(self.shape))
-        both = [rng.permutation(side)[order % side] for side in self.shape]
-        cells: IntArray = np.ravel_multi_index(both, self.shape)
+        indices = [rng.permutation(side)[order % side] for side in self.shape]
+        cells: IntArray = np.ravel_multi_index(indices, self.shape)
         return cells
 
     @cached_property
@@ -223,9 +223,9 @@ class Attack:
         """Smallest margins at which a dependence still shows: a standard error, or half of what there is."""
         indices = np.indices(self.shape).reshape(2, -1, 1)
         lines = [index == np.flatnonzero(kept) for index, kept in zip(indices, self.kept, strict=True)]
-        both = np.hstack(lines).astype(float)
-        errors = np.sqrt(np.einsum("ia,ij,ja->a", both, self._pooling.covariance(self.honest), both))
-        least: FloatArray = np.minimum(_ERRORS * errors, self.honest @ both / 2)
+        indicators = np.hstack(lines).astype(float)
+        errors = np.sqrt(np.einsum("ia,ij,ja->a", indicators, self._pooling.covariance(self.honest), indicators))
+        least: FloatArray = np.minimum(_ERRORS * errors, self.honest @ indicators / 2)
         return least
 
     def _lengths(self, tables: FloatArray) -> FloatArray:
@@ -249,8 +249,8 @@ class Attack:
         slope = 2 * table / (row * column) - of_lines
         if self._chosen.all():
             slope = table.sum() * slope + terms.sum() - 1
-        kept: FloatArray = np.where(self._chosen, slope, 0).ravel()
-        return kept
+        among_kept: FloatArray = np.where(self._chosen, slope, 0).ravel()
+        return among_kept
 
 
 def _alone(margin: FloatArray, category: int) -> FloatArray:

@@ -129,7 +129,7 @@ def another_value_has_an_answer_of_its_own(make: Factory, memo: type[Memo] = Mem
         kept = memo(mechanism)
         for round_, value in enumerate((0, mechanism.k - 1, 0)):
             sent = kept.reports(users, np.full(users.size, value), rng=70 + round_).data
-            pvalue = fit_pvalue_of(channel.places(sent), channel.laws[value])
+            pvalue = fit_pvalue_of(channel.outcomes_of(sent), channel.laws[value])
             require(pvalue > FALSE_FAILURE_RATE, f"{mechanism}: round {round_} is not about the value {value}")
 
 

@@ -69,11 +69,11 @@ def fit_pvalue(seen: Mapping[Observed, int], law: Mapping[Observed, float]) -> f
     return float(min(1.0, 2 * expected.size * tails.min()))
 
 
-def fit_pvalue_of(places: NDArray[np.int64], law: FloatArray) -> float:
+def fit_pvalue_of(outcomes: NDArray[np.int64], law: FloatArray) -> float:
     """Bound the goodness-of-fit p-value of outcomes given by number; negative ones are impossible."""
-    if places.size and places.min() < 0:
+    if outcomes.size and outcomes.min() < 0:
         return 0.0
-    seen = np.bincount(places, minlength=law.size)
+    seen = np.bincount(outcomes, minlength=law.size)
     if np.any(seen[law == 0]):
         return 0.0
     return fit_pvalue(dict(enumerate(seen.tolist())), dict(enumerate(law.tolist())))
@@ -84,7 +84,7 @@ class CodedChannel:
     """Exact channel whose outcomes are numbered, so that millions of reports are compared at once."""
 
     laws: FloatArray  # probabilities, shape (values, outcomes)
-    places: Callable[[NDArray[Any]], NDArray[np.int64]]  # outcomes of an array of reports; -1 for impossible ones
+    outcomes_of: Callable[[NDArray[Any]], NDArray[np.int64]]  # outcomes of an array of reports; -1 for impossible ones
 
     @classmethod
     def of(cls, mechanism: Mechanism) -> CodedChannel:
@@ -94,14 +94,14 @@ class CodedChannel:
         laws = np.array([[float(law.get(report, 0)) for report in support] for law in channel])
         words = _words(np.concatenate([decoded(mechanism, report) for report in support]))
 
-        def places(reports: NDArray[Any]) -> NDArray[np.int64]:
+        def outcomes_of(reports: NDArray[Any]) -> NDArray[np.int64]:
             sent = _words(representatives(mechanism, reports))
             number = row_numbers(np.concatenate([words, sent]))
-            place_of = np.full(number.max() + 1, -1)
-            place_of[number[: len(words)]] = np.arange(len(words))
-            return place_of[number[len(words) :]]
+            outcome_of = np.full(number.max() + 1, -1)
+            outcome_of[number[: len(words)]] = np.arange(len(words))
+            return outcome_of[number[len(words) :]]
 
-        return cls(laws, places)
+        return cls(laws, outcomes_of)
 
     @property
     def outcomes(self) -> int:
@@ -115,7 +115,7 @@ class CodedChannel:
         distinct, kind = np.unique(ratios.round(9), return_inverse=True)
         laws = self.laws @ np.eye(len(distinct))[kind]
         kinds = np.append(kind, -1)  # the last one, for what is impossible
-        return CodedChannel(laws, lambda reports: kinds[self.places(reports)])
+        return CodedChannel(laws, lambda reports: kinds[self.outcomes_of(reports)])
 
 
 def _words(rows: NDArray[Any]) -> NDArray[np.uint64]:

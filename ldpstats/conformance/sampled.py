@@ -209,9 +209,9 @@ def public_sampler_follows_the_channel(make: Factory) -> None:
     for mechanism, _ in enumerated(make, (2, 1.0), (3, 0.5), (5, 0.5)):
         channel = CodedChannel.of(mechanism)
         values = np.arange(100_000 * mechanism.k) % mechanism.k
-        places = channel.places(mechanism.privatize(values, rng=20_000).data)
+        drawn = channel.outcomes_of(mechanism.privatize(values, rng=20_000).data)
         for value, law in enumerate(channel.laws):
-            fits(fit_pvalue_of(places[values == value], law), f"{mechanism}: privatize, at the value {value}")
+            fits(fit_pvalue_of(drawn[values == value], law), f"{mechanism}: privatize, at the value {value}")
 
 
 def neighbours_in_a_batch_are_independent(make: Factory) -> None:
@@ -223,13 +223,13 @@ def neighbours_in_a_batch_are_independent(make: Factory) -> None:
     channel = CodedChannel.of(mechanism)
     for first, second in product(range(2), repeat=2):
         reports = mechanism.privatize(np.tile([first, second], 200_000), rng=30_000 + 2 * first + second).data
-        pairs = _together(channel.places(reports).reshape(-1, 2), channel.outcomes)
+        pairs = _together(channel.outcomes_of(reports).reshape(-1, 2), channel.outcomes)
         expected = np.multiply.outer(channel.laws[first], channel.laws[second]).ravel()
         fits(fit_pvalue_of(pairs, expected), f"{mechanism}: neighbours with the values {first} and {second}")
     coded, values = channel.by_likelihood_ratio(), np.tile([0, 1, 1], 100_000)
-    places = coded.places(mechanism.privatize(values, rng=33_000).data)
+    drawn = coded.outcomes_of(mechanism.privatize(values, rng=33_000).data)
     for start in range(3):
-        triples = _together(places[start : start + 299_997].reshape(-1, 3), coded.outcomes)
+        triples = _together(drawn[start : start + 299_997].reshape(-1, 3), coded.outcomes)
         expected = np.einsum("i,j,k->ijk", *coded.laws[values[start : start + 3]]).ravel()
         fits(fit_pvalue_of(triples, expected), f"{mechanism}: three neighbours, from place {start} on")
 
@@ -244,19 +244,19 @@ def large_batches_are_like_small_ones(make: Factory) -> None:
     """A million reports, those at the borders of 2^16, and pairs at any distance have the law of single ones."""
     mechanism = smallest(make, 0.5)
     coded = CodedChannel.of(mechanism).by_likelihood_ratio()
-    places = coded.places(mechanism.privatize(np.zeros((1 << 20) + 2, dtype=int), rng=35_000).data)
-    law, n = coded.laws[0], len(places)
-    fits(fit_pvalue_of(places, law), f"{mechanism}: a million reports at once")
+    drawn = coded.outcomes_of(mechanism.privatize(np.zeros((1 << 20) + 2, dtype=int), rng=35_000).data)
+    law, n = coded.laws[0], len(drawn)
+    fits(fit_pvalue_of(drawn, law), f"{mechanism}: a million reports at once")
     borders = np.arange(_BORDER, n, _BORDER)
     for name, at in (("before", borders - 1), ("at", borders), ("after", borders + 1)):
         require(
-            fit_pvalue_of(places[at], law) > FALSE_FAILURE_RATE / len(borders),
+            fit_pvalue_of(drawn[at], law) > FALSE_FAILURE_RATE / len(borders),
             f"{mechanism}: reports {name} the borders of a large batch have another law",
         )
     expected = np.multiply.outer(law, law).ravel()
     for lag in _LAGS:
         first = np.flatnonzero(np.arange(n - lag) // lag % 2 == 0)
-        pairs = _together(np.column_stack([places[first], places[first + lag]]), coded.outcomes)
+        pairs = _together(np.column_stack([drawn[first], drawn[first + lag]]), coded.outcomes)
         fits(fit_pvalue_of(pairs, expected), f"{mechanism}: reports at the distance {lag} in a large batch")
 
 
@@ -267,7 +267,7 @@ def batches_of_every_size_follow_the_channel(make: Factory) -> None:
     for size in range(1, 33):
         enough = max(100, 12 * channel.outcomes // size)
         batches = [mechanism.privatize(np.zeros(size, dtype=int), rng).data for _ in range(enough)]
-        pvalue = fit_pvalue_of(channel.places(np.concatenate(batches)), channel.laws[0])
+        pvalue = fit_pvalue_of(channel.outcomes_of(np.concatenate(batches)), channel.laws[0])
         fits(pvalue, f"{mechanism}: batches of {size}")
 
 

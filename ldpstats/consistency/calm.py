@@ -65,7 +65,7 @@ class CalmDesign:
     All figures are means over all sets of k attributes.
     """
 
-    release: DesignProblem
+    problem: DesignProblem
     views: tuple[Group, ...]  # each respondent reports one of them
     made: str  # how the views were found
     noise_error: float  # expected squared error of a table, summed over its cells, by randomization
@@ -82,8 +82,8 @@ class CalmDesign:
 
     def protocol(self) -> SampledGroups:
         """Protocol in which every respondent reports one of the views at full ε."""
-        asked = self.release
-        return SampledGroups(asked.domain, epsilon=asked.epsilon, mechanism=asked.mechanism, groups=self.views)
+        problem = self.problem
+        return SampledGroups(problem.domain, epsilon=problem.epsilon, mechanism=problem.mechanism, groups=self.views)
 
 
 def calm_views(
@@ -128,10 +128,10 @@ def calm_views(
         The noise and sampling error that a table may have, as a sum of squares over its cells. The default is a
         total variation of about .02 in a table of 20 cells.
     """
-    most, asked = real_number(threshold), DesignProblem(domain, n, epsilon, k, mechanism)
+    most, problem = real_number(threshold), DesignProblem(domain, n, epsilon, k, mechanism)
     if not 0 < most < math.inf:
         raise LdpstatsError(f"threshold = {threshold!r}", "a finite number above 0", "The default is 1e-4.")
-    considered = tuple(asked.designed(made, groups) for made, groups in asked.candidates())
+    considered = tuple(problem.designed(made, groups) for made, groups in problem.candidates())
     within = [design for design in considered if design.error <= most]
     if within:
         best = min(within, key=lambda design: (design.left_open, design.error))

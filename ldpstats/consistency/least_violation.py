@@ -45,7 +45,7 @@ def fitted_joint(
     marginals: Iterable[Marginal],
     target: Domain,
     method: str = "l2",
-    gamma: float = 0.5,
+    gamma: float = GAMMA,
 ) -> FloatArray:
     """The flat table that violates the marginals least and, among all such tables, has the smallest norm.
 
@@ -212,14 +212,14 @@ def least_violating_refits(
         x = ((observed + r - u) @ matrix + z - v) @ inverse
         x = x - (x.sum(axis=1, keepdims=True) - 1) * weight
         before, missed = z, x @ matrix.T - observed
-        off, kept = _RELAXED * missed + (1 - _RELAXED) * r, _RELAXED * x + (1 - _RELAXED) * z
-        r = _nearer(off + u, share / penalty, 2 * (1 - share) / data.unit / penalty)
-        z = np.maximum(kept + v, 0)
-        u, v = u + off - r, v + kept - z
+        relaxed_missed, relaxed_x = _RELAXED * missed + (1 - _RELAXED) * r, _RELAXED * x + (1 - _RELAXED) * z
+        r = _nearer(relaxed_missed + u, share / penalty, 2 * (1 - share) / data.unit / penalty)
+        z = np.maximum(relaxed_x + v, 0)
+        u, v = u + relaxed_missed - r, v + relaxed_x - z
         if step % _BETWEEN_LOOKS == 0 and max(np.abs(z - before).max(), np.abs(x - z).max()) < _NEAR:
             break
-    shares: FloatArray = z / z.sum(axis=1, keepdims=True)
-    return shares
+    tables: FloatArray = z / z.sum(axis=1, keepdims=True)
+    return tables
 
 
 def _nearer(residuals: FloatArray, threshold: float, curvature: float) -> FloatArray:

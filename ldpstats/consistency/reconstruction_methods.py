@@ -56,8 +56,8 @@ def redrawn_estimates(
     kept = [tuple(name for name in target.names if name in table.attributes) for table in tables]
     if overlapping(tables):
         measured = pooled_measured(tables, target)
-        moved = rng.multivariate_normal(measured.estimate, measured.covariance, size=size, method="eigh")
-        return np.split(moved, np.cumsum([target.size(names) for names in kept])[:-1], axis=1), measured.bound
+        together = rng.multivariate_normal(measured.estimate, measured.covariance, size=size, method="eigh")
+        return np.split(together, np.cumsum([target.size(names) for names in kept])[:-1], axis=1), measured.bound
     estimates: list[FloatArray] = []
     for table, names in zip(tables, kept, strict=True):
         drawn: FloatArray
@@ -178,7 +178,7 @@ class ReconstructionMethod:
     fit : callable
         From tables to the proportions of a target.
     words : str
-        What these are.
+        What these are, with a full stop: another sentence follows.
     assumption : callable
         From the groups behind a fit, and its attributes, to what must hold beside the reports.
     refused : str
@@ -212,7 +212,7 @@ def from_marginals(
     Parameters
     ----------
     fit : callable
-        From marginals and a target to proportions.
+        From marginals, which may have attributes beyond the target, and a target to its proportions.
     refits : callable, optional
         The same for many sets of estimates at once, with the precision of the marginals held fixed, where that is
         faster than one by one.

@@ -40,9 +40,9 @@ class Ragged:
         """Return the rows at some places, without copying their bytes."""
         return Ragged(self.data, self.starts[places], self.ends[places])
 
-    def text(self, place: int) -> str:
+    def text(self, row: int) -> str:
         """Decode one row as text."""
-        return bytes(self.data[self.starts[place] : self.ends[place]]).decode(errors="replace")
+        return bytes(self.data[self.starts[row] : self.ends[row]]).decode(errors="replace")
 
     @property
     def unquoted(self) -> Ragged:
@@ -101,7 +101,7 @@ class Source(ABC):
         """Describe the file; reads all of it."""
 
     @abstractmethod
-    def line(self, place: int) -> str:
+    def line(self, position: int) -> str:
         """Name the row at a place (from 0) in errors."""
 
 
@@ -112,8 +112,8 @@ def ahead(items: Iterable[Item]) -> Generator[Item, None, None]:
 
     def make() -> None:
         try:
-            for one in items:
-                if not _put(waiting, (False, one), over):
+            for item in items:
+                if not _put(waiting, (False, item), over):
                     return
             _put(waiting, (True, None), over)
         except BaseException as error:  # raised where the items are wanted
@@ -123,13 +123,13 @@ def ahead(items: Iterable[Item]) -> Generator[Item, None, None]:
     maker.start()
     try:
         while True:
-            last, one = waiting.get()
+            last, item = waiting.get()
             if not last:
-                yield one
-            elif one is None:
+                yield item
+            elif item is None:
                 return
             else:
-                raise one
+                raise item
     finally:
         over.set()
         with suppress(Empty):
@@ -137,10 +137,10 @@ def ahead(items: Iterable[Item]) -> Generator[Item, None, None]:
         maker.join()
 
 
-def _put(waiting: Queue[tuple[bool, Any]], one: tuple[bool, Any], over: threading.Event) -> bool:
+def _put(waiting: Queue[tuple[bool, Any]], item: tuple[bool, Any], over: threading.Event) -> bool:
     """Put an item into the queue; False if the consumer has gone."""
     while not over.is_set():
         with suppress(Full):
-            waiting.put(one, timeout=_WAIT)
+            waiting.put(item, timeout=_WAIT)
             return True
     return False

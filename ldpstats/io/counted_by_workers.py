@@ -31,7 +31,7 @@ _GROUPS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _FilePart:
     """A part of a file for a worker: `stop` is the end of its last chunk, None the end of the file."""
 
     file: str
@@ -73,7 +73,7 @@ def counted_by_workers(reports: Any, protocol: LocalProtocol, quarantine: str | 
 
 
 def _of_files(sources: list[Source], protocol: LocalProtocol, aside: Quarantine | None) -> TableSet:
-    places = []
+    file_parts = []
     for source in sources:
         if type(source) is FrameSource or source.name == STANDARD:
             raise LdpstatsError(
@@ -81,32 +81,32 @@ def _of_files(sources: list[Source], protocol: LocalProtocol, aside: Quarantine 
                 "files that the workers can open, or a Dask data frame",
             )
         source.fits(protocol)  # a file of another protocol is refused before anything is counted
-        places += _places(source)
-    work = partial(_count_place, protocol, aside is not None)
+        file_parts += _parts_of(source)
+    work = partial(_count_part, protocol, aside is not None)
     # each file is one collection of a protocol in which questions depend on earlier answers
     countings, set_aside, unnamed = [protocol.counting()], 0, 0
-    counted = zip(places, done(work, places, "counting", "part"), strict=True)
+    counted = zip(file_parts, done(work, file_parts, "counting", "part"), strict=True)
     for file, parts in groupby(counted, key=lambda pair: pair[0].file):
         whole = _Counted(countings[-1])
-        for _, one in parts:
-            whole.add(one)
+        for _, of_part in parts:
+            whole.add(of_part)
         _write(whole, aside, file)
         set_aside, unnamed = set_aside + len(whole.bad), unnamed + whole.unnamed
         if protocol.adaptive and file != sources[-1].name:
             countings.append(protocol.counting())
     first, *more = countings
-    tables = sum((one.tables() for one in more), first.tables(set_aside=set_aside))
-    check = RepeatedTokens(sum(one.n for one in countings), 0, unnamed)
+    tables = sum((counting.tables() for counting in more), first.tables(set_aside=set_aside))
+    check = RepeatedTokens(sum(counting.n for counting in countings), 0, unnamed)
     return tables.replaced(checks=(*tables.checks, check)) if unnamed else tables
 
 
-def _places(source: Source) -> list[_Place]:
+def _parts_of(source: Source) -> list[_FilePart]:
     """Divide a Parquet file by row groups; other files are counted whole."""
     if not isinstance(source, ParquetSource):
-        return [_Place(source.name, _known_by(source))]
+        return [_FilePart(source.name, _known_by(source))]
     starts = range(0, max(source.groups, 1), _GROUPS)
     known_by = _known_by(source)
-    return [_Place(source.name, known_by, start, min(start + _GROUPS, source.groups)) for start in starts]
+    return [_FilePart(source.name, known_by, start, min(start + _GROUPS, source.groups)) for start in starts]
 
 
 def _known_by(source: Source) -> object:
@@ -118,19 +118,19 @@ def _of_partitions(frame: Any, protocol: LocalProtocol, *, keep: bool) -> _Count
     from dask.delayed import delayed
 
     used, count = delayed(protocol), delayed(_count_partition, pure=False)
-    parts = [count(used, keep, part, f"partition {place}") for place, part in enumerate(frame.to_delayed())]
+    parts = [count(used, keep, part, f"partition {number}") for number, part in enumerate(frame.to_delayed())]
     whole: _Counted = added_up(parts, partial(_added, protocol))
     return whole
 
 
-def _count_place(protocol: LocalProtocol, keep: bool, place: _Place) -> _Counted:
-    source = open_source(place.file)
-    if _known_by(source) != place.known_by:
+def _count_part(protocol: LocalProtocol, keep: bool, part: _FilePart) -> _Counted:
+    source = open_source(part.file)
+    if _known_by(source) != part.known_by:
         raise ReportError(
-            f"the file {place.file!r}, which is another one to a worker than where the count began",
+            f"the file {part.file!r}, which is another one to a worker than where the count began",
             "files that all workers see under the same names, and that do not change meanwhile",
         )
-    return _count(source, protocol, keep, place.start, place.stop)
+    return _count(source, protocol, keep, part.start, part.stop)
 
 
 def _count_partition(protocol: LocalProtocol, keep: bool, frame: pd.DataFrame, name: str) -> _Counted:
@@ -146,8 +146,8 @@ def _count(source: Source, protocol: LocalProtocol, keep: bool, start: int = 0, 
 def _added(protocol: LocalProtocol, parts: Iterable[_Counted]) -> _Counted:
     """Add counts in a new object, for Dask may run the same sum again."""
     whole = _Counted(protocol.counting())
-    for one in parts:
-        whole.add(one)
+    for counted in parts:
+        whole.add(counted)
     return whole
 
 

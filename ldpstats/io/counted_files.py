@@ -19,7 +19,7 @@ from ldpstats.io.columns import Chunk, Ragged, Source, ahead
 from ldpstats.io.messages import MessageSource
 from ldpstats.io.quarantines import Quarantine, SetAside, refuse_mostly_bad
 from ldpstats.io.sources import STANDARD, Reports, opened_sources, refuse_other_protocols
-from ldpstats.io.tokens import LONGEST_TOKEN, REFUSE, KnownTokens, RepeatedTokens, checked_policy
+from ldpstats.io.tokens import LONGEST_TOKEN, REFUSE, KnownTokens, RepeatedTokens, refuse_other_policies
 from ldpstats.limits import LARGEST_FILE, enough_memory
 from ldpstats.numbers.arrays import BoolArray, at_least, unweighted
 from ldpstats.presentation import progress
@@ -106,9 +106,9 @@ def tables_of(
     True
     """
     refuse_other_protocols(protocol)
-    checked_policy(tokens)
-    names = [str(one) for one in (quarantine, resume) if one is not None]
-    if STANDARD in names or len({os.path.realpath(one) for one in names if "\0" not in one}) < len(names):
+    refuse_other_policies(tokens)
+    names = [str(path) for path in (quarantine, resume) if path is not None]
+    if STANDARD in names or len({os.path.realpath(name) for name in names if "\0" not in name}) < len(names):
         raise LdpstatsError(
             f"the name {names[-1]!r} for rows that are set aside, or for how far a count has come",
             "a file for each, of two different ones",
@@ -135,10 +135,10 @@ class Checkpoint:
         self._path, self._about = path, json.loads(json.dumps(about))
         self._last = time.monotonic()
         try:
-            found = Path(path).exists()
+            exists = Path(path).exists()
         except (TypeError, ValueError, OSError) as error:
             raise LdpstatsError(f"the checkpoint {path!r} ({error})", "the name of a file") from error
-        self.state: dict[str, Any] = self._read() if found else {}
+        self.state: dict[str, Any] = self._read() if exists else {}
 
     @property
     def due(self) -> bool:
@@ -200,17 +200,18 @@ class Count:
             elif isinstance(self._quarantine, Quarantine):
                 self._quarantine.settled()
         first, *more = self._countings
-        tables = sum((one.tables() for one in more), first.tables(set_aside=self._done.all_bad))
+        tables = sum((counting.tables() for counting in more), first.tables(set_aside=self._done.all_bad))
         return self._with_checks(tables)
 
     def _with_checks(self, tables: TableSet) -> TableSet:
         """Add the checks for repeated tokens and repeated rows to the tables."""
-        done, found = self._done, list[ReportCheck]()
+        done, checks = self._done, list[ReportCheck]()
         if done.again or done.unnamed:
-            found.append(RepeatedTokens(sum(one.n for one in self._countings) + done.again, done.again, done.unnamed))
+            rows = sum(counting.n for counting in self._countings) + done.again
+            checks.append(RepeatedTokens(rows, done.again, done.unnamed))
         if self._search and (repeated := self._search.found()).copies:
-            found.append(repeated)
-        return tables.replaced(checks=(*tables.checks, *found)) if found else tables
+            checks.append(repeated)
+        return tables.replaced(checks=(*tables.checks, *checks)) if checks else tables
 
     def part(self, start: int, stop: int | None, quarantine: SetAside | None) -> tuple[Counting, int, int]:
         """Count a part of the only source, for a worker: return counts, rows read, and messages without a token.
@@ -299,7 +300,7 @@ class Count:
             here = np.arange(*np.searchsorted(all_places, [start, stop]))
             rows, places = chunk.rows.taken(here), all_places[here]
             tokens = None if chunk.tokens is None else chunk.tokens.taken(here)
-            bad = {place: chunk.bad[place] for place in chunk.bad.keys() & range(start, stop)}
+            bad = {position: chunk.bad[position] for position in chunk.bad.keys() & range(start, stop)}
             for row, reason in self._countings[-1].bad_rows(rows).items():
                 bad.setdefault(int(places[row]), reason)
             if tokens is not None:
@@ -313,12 +314,12 @@ class Count:
             yield replace(chunk, n=stop, rows=rows, places=places, bad=dict(sorted(bad.items())), tokens=tokens)
 
     def _set_aside(self, source: Source, chunk: Chunk, bad: dict[int, Reason]) -> None:
-        for place, reason in bad.items():
-            line = source.line(chunk.first + place)
+        for row, reason in bad.items():
+            line = source.line(chunk.first + row)
             error = reason.error(f"{line} of {source.name!r}")
             if self._quarantine is None:
                 raise error
-            self._quarantine.add(source.name, line, f"{reason.came}. Allowed: {reason.allowed}.", chunk.content(place))
+            self._quarantine.add(source.name, line, f"{reason.came}. Allowed: {reason.allowed}.", chunk.content(row))
         self._done.bad += len(bad)
 
     def _again(self, rows: SentRows, tokens: Ragged) -> BoolArray:
@@ -327,9 +328,9 @@ class Count:
         again[named] = self._known.again(rows.rows[named], tokens.taken(named))
         return again
 
-    def _twice(self, source: Source, place: int, token: Ragged) -> ReportError:
+    def _twice(self, source: Source, position: int, token: Ragged) -> ReportError:
         """Return the error about a repeated token, naming its earlier place; all sources are read again for it."""
-        where, earlier = f"{source.line(place)} of {source.name!r}", "an earlier row"
+        where, earlier = f"{source.line(position)} of {source.name!r}", "an earlier row"
         for known, read in zip(self._sources, self._readers, strict=True):
             if (first := self._first_with(token, read)) is not None:
                 earlier = f"{known.line(first)} of {known.name!r}"
@@ -353,7 +354,7 @@ class Count:
 
     def _about(self, quarantine: str | Path | None) -> list[Any]:
         """Return plain values that identify this count in a checkpoint."""
-        unknown = [one.name for one in self._sources if not one.about or one.name == STANDARD]
+        unknown = [source.name for source in self._sources if not source.about or source.name == STANDARD]
         if unknown:
             raise LdpstatsError(
                 f"an interrupted count of {unknown[0]!r}", "files, which can be read again from any place"
@@ -364,7 +365,7 @@ class Count:
     def _write(self, checkpoint: Checkpoint) -> None:
         """Save the state, after what was set aside has reached the disk."""
         size = self._quarantine.settled() if isinstance(self._quarantine, Quarantine) else None
-        counted = [one.to_dict() for one in self._countings]
+        counted = [counting.to_dict() for counting in self._countings]
         checkpoint.write({"done": asdict(self._done), "counted": counted, "quarantine": size})
 
     def _go_on(self, state: dict[str, Any], resume: str | Path | None) -> None:
@@ -385,7 +386,7 @@ class Count:
         """Restore the counts; tokens are read from the files again, since no checkpoint holds them."""
         if {*state} != {"done", "counted", "quarantine"}:
             raise LdpstatsError(f"a state of {one_line([*state])}", "what was done, counted and set aside")
-        if {*state["done"]} != {one.name for one in fields(_Done)}:
+        if {*state["done"]} != {number.name for number in fields(_Done)}:
             raise LdpstatsError(f"progress as {shortened(state['done'])}", "all numbers of it")
         self._done = _Done(**state["done"])
         collections = min(self._done.source + 1, len(self._sources)) if self._protocol.adaptive else 1
@@ -406,10 +407,10 @@ class Count:
     def _refuse_other_sum(self) -> None:
         """Check that as many rows were counted as were read, but for those set aside or left out."""
         good = self._done.all_rows - self._done.all_bad
-        counted = sum(one.n for one in self._countings) + self._done.again
+        counted = sum(counting.n for counting in self._countings) + self._done.again
         # a message is one row of its file, and several of the protocol where a unit has several
         units = Counter(row.unit for row in self._protocol.sent_rows)
-        most = good * (max(units.values()) if any(isinstance(one, MessageSource) for one in self._sources) else 1)
+        most = good * (max(units.values()) if any(isinstance(source, MessageSource) for source in self._sources) else 1)
         if not good <= counted <= most:
             raise LdpstatsError(f"{counted:,} rows counted or left out, of {good:,} that could be", "each of them once")
 
@@ -419,7 +420,7 @@ class Count:
         source = None if done.source == len(self._sources) else self._sources[done.source]
         if source is None or source.identity is None or isinstance(source, MessageSource):
             return
-        known = [one["respondents"]["counted"].get(source.identity, ()) for one in state["counted"]]
+        known = [plain["respondents"]["counted"].get(source.identity, ()) for plain in state["counted"]]
         counted, fine = sum(n for rows in known for _, n in rows), done.rows - done.bad
         if not fine - done.again <= counted <= fine:
             raise LdpstatsError(
@@ -452,8 +453,8 @@ class _Done:
     unnamed: int = 0  # clients' messages without a token
 
     def __post_init__(self) -> None:
-        for one in fields(self):
-            at_least(getattr(self, one.name), 0, one.name)
+        for number in fields(self):
+            at_least(getattr(self, number.name), 0, number.name)
 
     @property
     def all_bad(self) -> int:
@@ -491,7 +492,7 @@ def refuse_same_collections(sources: list[Source]) -> None:
     names: dict[str, str] = {}
     for source in sources:
         known = names.setdefault(source.identity, source.name) if source.identity else source.name
-        if known != source.name or (source.identity and [one.name for one in sources].count(source.name) > 1):
+        if known != source.name or (source.identity and [other.name for other in sources].count(source.name) > 1):
             raise ReportError(
                 f"the file {source.name!r}, which holds the same collection as {known!r}",
                 "each collection once",

@@ -80,10 +80,10 @@ def _lines_of_numbers(row: int, columns: Sequence[IntArray]) -> bytes:
     written: list[tuple[Any, Any]] = [(ord(digit), True) for digit in str(row)]
     for numbers in columns:
         written.append((ord(","), True))
-        for place in reversed(range(len(str(numbers.max())))):
-            power = numbers.dtype.type(10**place)
+        for exponent in reversed(range(len(str(numbers.max())))):
+            power = numbers.dtype.type(10**exponent)
             # without zeros before the first digit
-            written.append((numbers // power % 10 + ord("0"), numbers >= power if place else True))
+            written.append((numbers // power % 10 + ord("0"), numbers >= power if exponent else True))
     written.append((ord("\n"), True))
     letters = np.empty((len(columns[0]), len(written)), dtype=np.uint8)
     shown = np.empty(letters.shape, dtype=np.bool_)
@@ -123,9 +123,9 @@ class CsvSource(Source):
             raise damaged(self.name, f"its columns are {shortened(self._names, 200)}")
         return partial(self._chunks, layout)
 
-    def line(self, place: int) -> str:
+    def line(self, position: int) -> str:
         """Name a row in errors: by its line in the file."""
-        return f"line {place + _FIRST_LINE:,}"
+        return f"line {position + _FIRST_LINE:,}"
 
     def described(self) -> ReportFile:
         """Return the header's statements and the number of reports in every row; reads the whole file."""
@@ -135,8 +135,8 @@ class CsvSource(Source):
     def _chunks(self, layout: Layout, end: int = 0) -> Iterator[Chunk]:
         """Read all of the file, since its digest is that of all of it, and yield the chunks behind `end`."""
         first = behind = 0
-        for text, place in self._lines(min(_ROWS, max(1, _BYTES // max(layout.width, 1)))):
-            behind = place + len(text)
+        for text, offset in self._lines(min(_ROWS, max(1, _BYTES // max(layout.width, 1)))):
+            behind = offset + len(text)
             if behind > end:
                 yield self._chunk(layout, text, first, behind)
             first += text.count(b"\n")
@@ -148,28 +148,28 @@ class CsvSource(Source):
         fields = _fields(text, len(self._names))
         numbers = {"row": _numbers(fields[0]), **({"block": _numbers(fields[2])} if layout.blocks else {})}
         rows, n = numbers["row"], len(fields[0].starts)
-        readable = np.logical_and.reduce([one >= 0 for one in numbers.values()])
+        readable = np.logical_and.reduce([values >= 0 for values in numbers.values()])
         known = np.flatnonzero(readable & (rows < len(layout.rows)))
         reports, fine = _reports(layout, rows[known], fields[1].taken(known))
         places = known[fine]
 
-        def content(place: int) -> str:
-            line = slice(fields[0].starts[place], fields[-1].ends[place])
+        def content(position: int) -> str:
+            line = slice(fields[0].starts[position], fields[-1].ends[position])
             return text[line].decode(errors="replace")
 
         bad: dict[int, Reason] = {}
         if len(places) < n:
             wanted = f"{len(fields)} fields with commas between them"
             broken = np.flatnonzero(fields[0].ends < 0).tolist()
-            bad = {place: Reason(f"the line {content(place)[:80]!r}", wanted) for place in broken}
-            for what, found in numbers.items():
+            bad = {position: Reason(f"the line {content(position)[:80]!r}", wanted) for position in broken}
+            for what, values in numbers.items():
                 column = fields[self._names.index(what)]
-                for place in np.flatnonzero(found < 0).tolist():
-                    bad.setdefault(place, Reason(f"the {what} {column.text(place)[:80]!r}", _WHOLE))
-            for place, reason in unknown_rows(rows, layout.rows).items():
-                bad.setdefault(place, reason)
-            for place in known[~fine].tolist():
-                bad[place] = _no_report(layout, int(rows[place]), fields[1].text(place))
+                for position in np.flatnonzero(values < 0).tolist():
+                    bad.setdefault(position, Reason(f"the {what} {column.text(position)[:80]!r}", _WHOLE))
+            for position, reason in unknown_rows(rows, layout.rows).items():
+                bad.setdefault(position, reason)
+            for position in known[~fine].tolist():
+                bad[position] = _no_report(layout, int(rows[position]), fields[1].text(position))
         sent = SentRows(
             self.header.collection,
             rows[places],
@@ -183,9 +183,9 @@ class CsvSource(Source):
 
     def _lines(self, most: int) -> Iterator[tuple[bytes, int]]:
         """Yield pieces of at most so many whole lines with their places, and refuse what was changed or cut."""
-        digest, rows, rest, place = hashlib.sha256(self._head), 0, b"", len(self._head)
+        digest, rows, rest, offset = hashlib.sha256(self._head), 0, b"", len(self._head)
         with Path(self._path).open("rb") as file:
-            if file.read(place) != self._head:
+            if file.read(offset) != self._head:
                 raise damaged(self.name, "another file took its place while it was read")
             while piece := file.read(_PIECE):
                 text = rest + piece
@@ -196,8 +196,8 @@ class CsvSource(Source):
                 digest.update(whole)
                 rows += whole.count(b"\n")
                 for part in _parts(whole, most):
-                    yield part, place
-                    place += len(part)
+                    yield part, offset
+                    offset += len(part)
                 if ended:
                     self._refuse_other_end(rest + file.read(_PIECE), rows, digest.hexdigest())
                     return
@@ -219,7 +219,7 @@ class CsvSource(Source):
 def _parts(text: bytes, most: int) -> Iterator[bytes]:
     """Yield pieces of at most so many whole lines."""
     ends = np.flatnonzero(np.frombuffer(text, dtype=np.uint8) == ord("\n"))[most - 1 :: most]
-    for start, end in pairwise([0, *(int(one) + 1 for one in ends), len(text)]):
+    for start, end in pairwise([0, *(int(newline) + 1 for newline in ends), len(text)]):
         if start < end:
             yield text[start:end]
 
@@ -231,7 +231,7 @@ def _fields(text: bytes, columns: int) -> list[Ragged]:
     data = np.frombuffer(text, dtype=np.uint8)
     bounds = np.zeros((text.count(b"\n"), columns + 1), dtype=np.int64)
     kernels.find_fields(data, bounds)
-    return [Ragged(data, bounds[:, one].copy(), bounds[:, one + 1] - 1) for one in range(columns)]
+    return [Ragged(data, bounds[:, column].copy(), bounds[:, column + 1] - 1) for column in range(columns)]
 
 
 def _numbers(texts: Ragged) -> NDArray[np.int64]:
@@ -249,17 +249,17 @@ def _reports(layout: Layout, rows: IntArray, texts: Ragged) -> tuple[NDArray[Any
 
     numbers = layout.are_numbers[rows]
     if not layout.width:
-        found = _numbers(texts)
-        return found, found >= 0
+        values = _numbers(texts)
+        return values, values >= 0
     column, fine = layout.column(len(rows)), np.empty(len(rows), dtype=np.bool_)
     kernels.read_bytes(texts.data, texts.starts, texts.ends, layout.widths[rows], column, fine)
     fine &= ~numbers
     for row in np.unique(rows[numbers]).tolist():
         places = np.flatnonzero(rows == row)
-        found = _numbers(texts.taken(places))
-        fits = (found >= 0) & (found <= np.iinfo(layout.rows[row].wire.report_format.dtype).max)
+        values = _numbers(texts.taken(places))
+        fits = (values >= 0) & (values <= np.iinfo(layout.rows[row].wire.report_format.dtype).max)
         column[places] = 0
-        layout.put(column, places[fits], row, found[fits])
+        layout.put(column, places[fits], row, values[fits])
         fine[places] = fits
     return column, fine
 

@@ -60,7 +60,7 @@ class Header:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values, the version first."""
-        plain = {one.name: getattr(self, one.name) for one in fields(self)}
+        plain = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         return {"version": VERSION, **plain, "rows": list(self.rows), "mechanisms": list(self.mechanisms)}
 
     def to_text(self, **more: Any) -> str:
@@ -74,7 +74,7 @@ class Header:
         if self.protocol == own.protocol and self.rows == own.rows:
             return
         differing = [
-            one for one in ("domain", "rows", "mechanisms", "epsilon") if getattr(self, one) != getattr(own, one)
+            key for key in ("domain", "rows", "mechanisms", "epsilon") if getattr(self, key) != getattr(own, key)
         ]
         known = f"they differ in {' and '.join(differing)}" if differing else "domain, groups and mechanisms are alike"
         raise ReportError(
@@ -125,10 +125,10 @@ class ReportFile(Result):
     >>> people = domain.decode([[0, 0], [1, 1]] * 50)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     ldp.write_reports(f"{folder}/reports.csv", protocol, people, rng=1)
-    ...     found = ldp.describe_reports(f"{folder}/reports.csv")
-    >>> found.form, found.labels, found.counts, found.epsilon
+    ...     described = ldp.describe_reports(f"{folder}/reports.csv")
+    >>> described.form, described.labels, described.counts, described.epsilon
     ('CSV', ('sex', 'car'), (50, 50, 0), 1.0)
-    >>> found.protocol == protocol.fingerprint()
+    >>> described.protocol == protocol.fingerprint()
     True
     """
 
@@ -277,10 +277,10 @@ def _header_of(plain: Mapping[str, Any]) -> tuple[Header, dict[str, Any]]:
     version = said.pop("version", None)
     if version != VERSION or plain.get("digest") != digest({"version": version, **said}):
         raise ValueError("its digest is that of another header")
-    own = {one.name: said.pop(one.name) for one in fields(Header)}
+    own = {entry.name: said.pop(entry.name) for entry in fields(Header)}
     texts = all(isinstance(own[name], str) for name in ("protocol", "domain", "collection", "unit", "writer"))
     lists = all(
-        isinstance(own[name], list) and all(isinstance(one, str) for one in own[name])
+        isinstance(own[name], list) and all(isinstance(text, str) for text in own[name])
         for name in ("rows", "mechanisms")
     )
     level = own["epsilon"]

@@ -65,23 +65,24 @@ class MessageReader:
     ) -> tuple[list[Message], SentRows, NDArray[np.int64], dict[int, Reason]]:
         """Return the messages of this protocol's clients, their reports as rows, their places, and what others are."""
         read = dict(enumerate(map(self._read, messages)))
-        known = {place: one for place, one in read.items() if isinstance(one, Message)}
-        bad = {place: one for place, one in read.items() if isinstance(one, Reason)}
+        known = {position: message for position, message in read.items() if isinstance(message, Message)}
+        bad = {position: reason for position, reason in read.items() if isinstance(reason, Reason)}
         rows = self._rows([*known.values()], identity)
-        places = np.repeat(np.array([*known], dtype=np.int64), [len(one.rows) for one in known.values()])
+        places = np.repeat(np.array([*known], dtype=np.int64), [len(message.rows) for message in known.values()])
         # a report that nobody can send spoils its message
         if wrong := bad_reports(rows, self._layout.rows):
             bad |= {int(places[row]): reason for row, reason in reversed(wrong.items())}
             fine = np.flatnonzero(~np.isin(places, [*bad]))
             rows, places = rows.taken(fine), places[fine]
-        return [one for place, one in known.items() if place not in bad], rows, places, bad
+        return [message for position, message in known.items() if position not in bad], rows, places, bad
 
     def _rows(self, messages: Sequence[Message], identity: str) -> SentRows:
-        rows = np.array([row for one in messages for row in one.rows], dtype=np.int64)
-        simulated = np.array([one.simulated for one in messages for _ in one.rows], dtype=np.bool_)
-        reports, column = [one for message in messages for one in message.reports], self._layout.column(len(rows))
+        rows = np.array([row for message in messages for row in message.rows], dtype=np.int64)
+        simulated = np.array([message.simulated for message in messages for _ in message.rows], dtype=np.bool_)
+        reports = [report for message in messages for report in message.reports]
+        column = self._layout.column(len(rows))
         for row, places in by_row(rows):
-            self._layout.put(column, places, row, np.stack([reports[place] for place in places.tolist()]))
+            self._layout.put(column, places, row, np.stack([reports[position] for position in places.tolist()]))
         return SentRows(identity, rows, column, None, simulated)
 
     def _read(self, message: str | bytes | Mapping[str, Any]) -> Message | Reason:
@@ -190,9 +191,9 @@ class MessageSource(Source):
             self._digest[:32],
         )
 
-    def line(self, place: int) -> str:
+    def line(self, position: int) -> str:
         """Name a message in errors: by its line, from 1 on."""
-        return f"line {place + 1:,}"
+        return f"line {position + 1:,}"
 
     def _chunks(self, reader: MessageReader, end: int = 0) -> Iterator[Chunk]:
         digest, first = hashlib.sha256(), 0
@@ -206,12 +207,12 @@ class MessageSource(Source):
 
     def _chunk(self, reader: MessageReader, messages: list[bytes], first: int) -> Chunk:
         answers, rows, places, bad = reader.read(messages, self._digest[:32])
-        tokens = [one.token.encode() for one in answers for _ in one.rows]
-        ends = np.cumsum([len(one) for one in tokens], dtype=np.int64)
+        tokens = [answer.token.encode() for answer in answers for _ in answer.rows]
+        ends = np.cumsum([len(token) for token in tokens], dtype=np.int64)
         texts = Ragged(np.frombuffer(b"".join(tokens), dtype=np.uint8), np.append(0, ends)[:-1], ends)
 
-        def content(place: int) -> str:
-            return messages[place].decode(errors="replace").rstrip("\r\n")
+        def content(position: int) -> str:
+            return messages[position].decode(errors="replace").rstrip("\r\n")
 
         behind = first + len(messages)
         return Chunk(first, len(messages), behind, rows, places, bad, content, texts if any(tokens) else None)
@@ -230,12 +231,12 @@ def _lines_of(path: str, digest: Any) -> Iterator[bytes]:
 
 def _some(lines: Iterator[bytes], most: int) -> list[bytes]:
     """Return the next lines, up to a number of them and a number of bytes."""
-    found: list[bytes] = []
+    taken: list[bytes] = []
     size = 0
-    while len(found) < most and size < _BYTES and (line := next(lines, b"")):
-        found.append(line)
+    while len(taken) < most and size < _BYTES and (line := next(lines, b"")):
+        taken.append(line)
         size += len(line)
-    return found
+    return taken
 
 
 def _plain(line: bytes) -> dict[str, Any] | None:

@@ -138,16 +138,19 @@ class ParquetSource(Source):
         groups = more.get("groups")
         if set(more) != {"groups"} or not isinstance(groups, list):
             raise damaged(name, "its header says nothing about its row groups")
-        proper = all(isinstance(one, list) and len(one) == 2 and type(one[0]) is int and one[0] > 0 for one in groups)
+        proper = all(
+            isinstance(group, list) and len(group) == 2 and type(group[0]) is int and group[0] > 0 for group in groups
+        )
         if not proper:
             raise damaged(name, f"its row groups are {shortened(groups)}")
         self._groups = [(n, digits) for n, digits in groups]
         self.identity, self.size = self.header.collection, sum(n for n, _ in self._groups)
-        said, found = self._groups, self._file.metadata
-        rows = [found.row_group(group).num_rows for group in range(found.num_row_groups)]
-        if rows != [n for n, _ in said] or found.num_rows != self.size or max(rows, default=0) > _ROWS:
+        said, metadata = self._groups, self._file.metadata
+        rows = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
+        if rows != [n for n, _ in said] or metadata.num_rows != self.size or max(rows, default=0) > _ROWS:
             raise damaged(
-                self.name, f"it has {found.num_rows:,} rows in {len(rows)} row groups, not {self.size:,} in {len(said)}"
+                self.name,
+                f"it has {metadata.num_rows:,} rows in {len(rows)} row groups, not {self.size:,} in {len(said)}",
             )
 
     @property
@@ -163,14 +166,14 @@ class ParquetSource(Source):
     def fits(self, protocol: LocalProtocol) -> Callable[[int], Iterator[Chunk]]:
         """Return a reader of a protocol's rows; a file of another protocol is refused."""
         self.header.refuse_another(protocol, self.name)
-        layout, found = Layout(protocol.sent_rows, protocol.adaptive), self._file.schema_arrow
-        if found.remove_metadata() != _schema(layout, tokens=self.tokens):
-            raise damaged(self.name, f"its columns are {shortened(str(found.remove_metadata()), 200)}")
+        layout, schema = Layout(protocol.sent_rows, protocol.adaptive), self._file.schema_arrow
+        if schema.remove_metadata() != _schema(layout, tokens=self.tokens):
+            raise damaged(self.name, f"its columns are {shortened(str(schema.remove_metadata()), 200)}")
         return partial(self._chunks, layout)
 
-    def line(self, place: int) -> str:
+    def line(self, position: int) -> str:
         """Name a row in errors: by its number from 1, and its index in a data frame."""
-        return f"row {place + 1:,} (index {place})"
+        return f"row {position + 1:,} (index {position})"
 
     def described(self) -> ReportFile:
         """Return the header's statements and the number of reports in every row; reads the whole file."""
@@ -191,8 +194,8 @@ class ParquetSource(Source):
             with _as_damage(self.name):
                 self._refuse_large(group)
                 table = self._file.read_row_group(group).combine_chunks()
-                found = len(table), checksum(_arrays(table))
-            if found != self._groups[group]:
+                as_read = len(table), checksum(_arrays(table))
+            if as_read != self._groups[group]:
                 raise damaged(self.name, f"the rows from {first:,} on are others than were written")
             yield table, first
             first += len(table)
@@ -201,37 +204,37 @@ class ParquetSource(Source):
         from ldpstats.numbers import kernels
 
         rows, column = table["row"].to_numpy(), table["report"]
-        found = _array(column.chunk(0)) if column.num_chunks else layout.column(0)
+        values = _array(column.chunk(0)) if column.num_chunks else layout.column(0)
         bad: dict[int, Reason] = {}
         fine: Any = slice(None)
-        if isinstance(found, Ragged):
-            bad, lengths = unknown_rows(rows, layout.rows), found.ends - found.starts
+        if isinstance(values, Ragged):
+            bad, lengths = unknown_rows(rows, layout.rows), values.ends - values.starts
             widths = layout.widths[np.minimum(rows, len(layout.rows) - 1)]
-            for place in np.flatnonzero(lengths != widths).tolist():
-                reason = Reason(f"a report of {lengths[place]} bytes", f"one of {widths[place]} bytes")
-                bad.setdefault(place, reason)
+            for position in np.flatnonzero(lengths != widths).tolist():
+                reason = Reason(f"a report of {lengths[position]} bytes", f"one of {widths[position]} bytes")
+                bad.setdefault(position, reason)
             fine = np.delete(np.arange(len(rows)), list(bad))
             reports = layout.column(len(fine))
-            kernels.copy_pieces(found.data, found.starts[fine], found.ends[fine], reports)
+            kernels.copy_pieces(values.data, values.starts[fine], values.ends[fine], reports)
         else:
-            reports = found
+            reports = values
         blocks = table["block"].to_numpy()[fine].astype(np.int64) if layout.blocks else None
         sent = SentRows(self.header.collection, rows[fine], reports, None, self.header.simulated, blocks)
         tokens = _ragged(table["token"].chunk(0)).taken(fine) if self.tokens and len(table) else None
 
-        def content(place: int) -> str:
-            row = table.slice(place, 1).to_pylist()[0]
+        def content(position: int) -> str:
+            row = table.slice(position, 1).to_pylist()[0]
             return json.dumps(row, default=lambda raw: raw.hex(), ensure_ascii=False)
 
         return Chunk(first, len(table), end, sent, fine if bad else None, bad, content, tokens)
 
     def _refuse_large(self, group: int) -> None:
         """Refuse a row group that would take more memory than ours do, before it is unpacked."""
-        found = self._file.metadata.row_group(group)
+        metadata = self._file.metadata.row_group(group)
         with Path(self._path).open("rb") as raw:
             size = sum(
-                _unpacked_size(raw, found.column(place), kind, found.num_rows)
-                for place, kind in enumerate(self._file.schema)
+                _unpacked_size(raw, metadata.column(column), kind, metadata.num_rows)
+                for column, kind in enumerate(self._file.schema)
             )
         if size > LARGEST_GROUP:
             raise ValueError(f"its row group {group} takes up to {size:,} bytes, and not up to {LARGEST_GROUP:,}")
@@ -286,12 +289,12 @@ def _arrays(table: pa.Table) -> Iterator[NDArray[Any]]:
     """Return the columns as arrays of bytes and numbers."""
     for column in table.columns:
         for part in column.chunks:
-            found = _array(part)
-            if isinstance(found, Ragged):
-                yield found.data[found.starts[0] : found.ends[-1]] if len(part) else found.data
-                yield found.ends - found.starts
+            values = _array(part)
+            if isinstance(values, Ragged):
+                yield values.data[values.starts[0] : values.ends[-1]] if len(part) else values.data
+                yield values.ends - values.starts
             else:
-                yield found
+                yield values
 
 
 def _unpacked_size(raw: BinaryIO, chunk: Any, kind: Any, rows: int) -> int:
@@ -315,8 +318,8 @@ def _array(column: pa.Array) -> NDArray[Any] | Ragged:
         return raw[column.offset * width : (column.offset + len(column)) * width].reshape(len(column), width)
     if pa.types.is_binary(column.type) or pa.types.is_string(column.type):
         return _ragged(column)
-    found: NDArray[Any] = column.to_numpy(zero_copy_only=True)
-    return found
+    values: NDArray[Any] = column.to_numpy(zero_copy_only=True)
+    return values
 
 
 def _ragged(column: pa.Array) -> Ragged:

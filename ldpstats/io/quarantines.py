@@ -37,15 +37,15 @@ class Quarantine:
     """
 
     def __init__(self, path: str | Path, size: int | None = None, *, kept: bool = False) -> None:
-        self._path, self._kept, self.n = str(path), kept, 0
+        self._path, self._kept = str(path), kept
         try:
-            found = Path(path)
-            if found.exists() and not found.is_file():
+            target = Path(path)
+            if target.exists() and not target.is_file():
                 raise OSError("it is no ordinary file")
-            if size is not None and not found.exists():
+            if size is not None and not target.exists():
                 raise self._other(size)
-            new = 0 if found.exists() else os.O_CREAT | os.O_EXCL
-            number = os.open(found, os.O_RDWR | getattr(os, "O_BINARY", 0) | new, 0o600)
+            new = 0 if target.exists() else os.O_CREAT | os.O_EXCL
+            number = os.open(target, os.O_RDWR | getattr(os, "O_BINARY", 0) | new, 0o600)
             self._file: BinaryIO = os.fdopen(number, "r+b")
         except LdpstatsError:
             raise
@@ -55,7 +55,7 @@ class Quarantine:
             self._begin(size)
             # what rows are set aside from may be private, too
             with suppress(OSError):
-                found.chmod(0o600)
+                target.chmod(0o600)
         except BaseException:
             self._file.close()
             raise
@@ -78,7 +78,6 @@ class Quarantine:
         except OSError as error:
             self._discard()
             raise self._unwritable(error) from error
-        self.n += 1
 
     def settled(self) -> int:
         """Wait until all of it is on the disk (fsync); return its size in bytes."""

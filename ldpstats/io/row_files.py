@@ -41,9 +41,9 @@ class FrameSource(Source):
         """Empty: data frames cannot be read again."""
         return []
 
-    def line(self, place: int) -> str:
+    def line(self, position: int) -> str:
         """Name a row in errors: by its place among all rows."""
-        return f"row {place}"
+        return f"row {position}"
 
     def fits(self, protocol: LocalProtocol) -> Callable[[int], Iterator[Chunk]]:
         """Return a reader of a protocol's rows."""
@@ -69,8 +69,8 @@ class FrameSource(Source):
             for part, rows, places, bad in rows_of_frame(frame, fingerprint, layout):
                 stop = first + len(part)
 
-                def content(place: int, part: pd.DataFrame = part) -> str:
-                    return ",".join(map(str, part.iloc[place].tolist()))
+                def content(position: int, part: pd.DataFrame = part) -> str:
+                    return ",".join(map(str, part.iloc[position].tolist()))
 
                 if stop > end:
                     yield Chunk(first, len(part), stop, rows, places if bad else None, bad, content)
@@ -93,9 +93,9 @@ class RowsSource(FrameSource):
         """SHA-256 digest of all of it."""
         return ["rows", self._digest]
 
-    def line(self, place: int) -> str:
+    def line(self, position: int) -> str:
         """Name a row in errors: by its line in the file."""
-        return f"line {place + _FIRST_LINE:,}"
+        return f"line {position + _FIRST_LINE:,}"
 
     def _chunks(self, layout: Layout, fingerprint: str, end: int = 0) -> Iterator[Chunk]:
         try:
@@ -139,8 +139,8 @@ class _Some:
 
     def read(self, most: int = -1) -> str:
         """Return the next characters."""
-        found = self._file.read(most)
-        self.left -= len(found)
+        text = self._file.read(most)
+        self.left -= len(text)
         if self.left < 0:
             raise ValueError("too long")
-        return found
+        return text

@@ -47,7 +47,7 @@ def opened_sources(reports: Reports) -> Iterator[list[Source]]:
     if known_frame(first) is not None:
         yield [FrameSource(_frames(rest))]
         return
-    paths = [_checked_path(one) for one in rest]
+    paths = [_checked_path(path) for path in rest]
     if paths.count(STANDARD) > 1:
         raise LdpstatsError("standard input twice", "each file once")
     with tempfile.TemporaryDirectory() if STANDARD in paths else nullcontext("") as folder:
@@ -133,10 +133,10 @@ def _peeked(reports: Any) -> tuple[Any, Iterable[Any]]:
 
 
 def _frames(frames: Iterable[Any]) -> Iterator[pd.DataFrame]:
-    for one in frames:
-        frame = known_frame(one)
+    for given in frames:
+        frame = known_frame(given)
         if frame is None:
-            raise LdpstatsError(f"{shortened(one)} among data frames", "data frames of rows that `reports` returned")
+            raise LdpstatsError(f"{shortened(given)} among data frames", "data frames of rows that `reports` returned")
         yield frame
 
 
@@ -166,15 +166,15 @@ def _standard_input(folder: str) -> Source:
 def _head(path: str) -> bytes:
     """Return the first bytes of a file; refuse what is no ordinary file."""
     try:
-        found = Path(path).stat()
-        if stat.S_ISDIR(found.st_mode):
-            inside = sorted(one.name for one in Path(path).iterdir())[:3]
+        status = Path(path).stat()
+        if stat.S_ISDIR(status.st_mode):
+            inside = sorted(entry.name for entry in Path(path).iterdir())[:3]
             raise ReportError(
                 f"{path!r}, which is a directory (with {', '.join(inside) or 'nothing'} in it)",
                 _ALLOWED,
                 "Name the files in it.",
             )
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(status.st_mode):
             raise ReportError(f"{path!r}, which is no ordinary file", _ALLOWED)
         with Path(path).open("rb") as file:
             return file.read(_HEAD)

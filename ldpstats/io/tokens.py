@@ -46,14 +46,14 @@ class KnownTokens:
         `rows` are the numbers of the protocol's rows; tokens have LONGEST_TOKEN bytes at most.
         """
         units = self._units[rows]
-        found = self._of_units.found(self.hashes(tokens), units)
-        again: BoolArray = found >= 0
+        earlier = self._of_units.earlier(self.hashes(tokens), units)
+        again: BoolArray = earlier >= 0
         if self._single:
             return again
-        again = (found >= 0) & (found != units)
+        again = (earlier >= 0) & (earlier != units)
         own = np.flatnonzero(~again)
         of_row = rows[own].astype(np.uint32)
-        again[own] = self._of_rows.found(self.hashes(tokens.taken(own), of_row + 1), of_row) >= 0
+        again[own] = self._of_rows.earlier(self.hashes(tokens.taken(own), of_row + 1), of_row) >= 0
         return again
 
     def hashes(self, tokens: Ragged, salts: IntArray | None = None) -> NDArray[np.uint64]:
@@ -75,7 +75,7 @@ class _Table:
         self._keys, self._values = _empty(1 << 10)
         self._n = 0
 
-    def found(self, keys: NDArray[np.uint64], values: IntArray) -> NDArray[np.int64]:
+    def earlier(self, keys: NDArray[np.uint64], values: IntArray) -> NDArray[np.int64]:
         """Insert keys; return the values of those that were there already, and -1 for the others."""
         size = len(self._keys)
         while self._n + len(keys) > _FULL * size:
@@ -85,15 +85,15 @@ class _Table:
             old_keys, old_values = self._keys[known], self._values[known]
             self._keys, self._values = _empty(size)
             self._put(old_keys, old_values)
-        found, new = self._put(keys, values.astype(np.uint32))
+        earlier, new = self._put(keys, values.astype(np.uint32))
         self._n += new
-        return found
+        return earlier
 
     def _put(self, keys: NDArray[np.uint64], values: NDArray[np.uint32]) -> tuple[NDArray[np.int64], int]:
         from ldpstats.numbers import kernels
 
-        found = np.empty(len(keys), dtype=np.int64)
-        return found, int(kernels.insert_keys(self._keys, self._values, keys, values, found))
+        earlier = np.empty(len(keys), dtype=np.int64)
+        return earlier, int(kernels.insert_keys(self._keys, self._values, keys, values, earlier))
 
 
 def _empty(size: int) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
@@ -102,21 +102,22 @@ def _empty(size: int) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
 
 def checked_tokens(tokens: list[object]) -> list[str]:
     """Return tokens; refuse those that not every kind of file can hold."""
-    for place, one in enumerate(tokens):
+    for number, token in enumerate(tokens):
         # half a surrogate pair is lost when it is encoded, and so no plain text
-        plain = isinstance(one, str) and _PLAIN.fullmatch(one.encode(errors="ignore").decode()) and one.isprintable()
-        if not plain or len(str(one).encode(errors="replace")) > LONGEST_TOKEN:
-            raise LdpstatsError(f"the token {shortened(one)} of respondent {place}", _ALLOWED)
-    return [str(one) for one in tokens]
+        plain = (
+            isinstance(token, str) and _PLAIN.fullmatch(token.encode(errors="ignore").decode()) and token.isprintable()
+        )
+        if not plain or len(str(token).encode(errors="replace")) > LONGEST_TOKEN:
+            raise LdpstatsError(f"the token {shortened(token)} of respondent {number}", _ALLOWED)
+    return [str(token) for token in tokens]
 
 
-def checked_policy(tokens: str) -> str:
-    """Return the policy for repeated tokens, "refuse" or "once"; refuse any other."""
+def refuse_other_policies(tokens: str) -> None:
+    """Refuse a policy for repeated tokens other than "refuse" and "once"."""
     if tokens not in (REFUSE, ONCE):
         raise LdpstatsError(
             f"tokens = {shortened(tokens)}", f"{REFUSE!r} (an error) or {ONCE!r} (the first one counts)"
         )
-    return tokens
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -136,7 +137,7 @@ class RepeatedTokens(Result):
         """Sentences for the summary of the tables, where rows were left out or messages had no token."""
         left_out = "1 row was" if self.left_out == 1 else f"{self.left_out:,} rows were"
         unnamed = "1 message" if self.unnamed == 1 else f"{self.unnamed:,} messages"
-        found = (
+        repeated = (
             f"{left_out} left out, whose respondents' tokens came before: the first report of each counts.",
             "Whoever sent more has spent more than the level that is stated.",
         )
@@ -144,7 +145,7 @@ class RepeatedTokens(Result):
             f"{unnamed} of clients came without a token: nothing tells whether the same one came twice.",
             "One that did counts twice.",
         )
-        return (*(found if self.left_out else ()), *(unknown if self.unnamed else ()))
+        return (*(repeated if self.left_out else ()), *(unknown if self.unnamed else ()))
 
     @property
     def headline(self) -> str:

@@ -108,9 +108,9 @@ def write_reports(
             named = (
                 None if tokens is None else np.array(checked_tokens(frame_column(frame, tokens).tolist()), dtype=object)
             )
-            for one in more.reports:
-                own = None if named is None else named[one.people].tolist()
-                writer.add(one.row, one.data, one.blocks, own)
+            for reported in more.reports:
+                own = None if named is None else named[reported.people].tolist()
+                writer.add(reported.row, reported.data, reported.blocks, own)
 
 
 def write_messages(
@@ -158,13 +158,13 @@ def write_messages(
             if bad:
                 raise bad[min(bad)].error(f"message {done + min(bad) + 1:,}")
             if not done:
-                simulated, named = answers[0].simulated, any(one.token for one in answers)
+                simulated, named = answers[0].simulated, any(answer.token for answer in answers)
                 header = Header.of(protocol, new_identity(None, ()), simulated=simulated)
                 writer = opened.enter_context(_writing(path, protocol, header, tokens=named))
             _refuse_unlike(answers, done, simulated=simulated, named=named)
             for row, here in by_row(rows.rows):
                 data, _ = decoded_reports(rows.reports[here], protocol.sent_rows[row].wire)
-                tokens = [answers[place].token for place in places[here].tolist()] if named else None
+                tokens = [answers[position].token for position in places[here].tolist()] if named else None
                 writer.add(row, data, None, tokens)
             done += len(some)
     if not done:
@@ -181,7 +181,7 @@ def _refuse_unlike(answers: Sequence[Message], done: int, *, simulated: bool, na
                 "messages that are all alike in that",
                 "Write the others to a file of their own.",
             )
-    checked_tokens([one.token for one in answers if one.token])
+    checked_tokens([answer.token for answer in answers if answer.token])
 
 
 @contextmanager
@@ -215,14 +215,14 @@ def _writing(path: str | Path, protocol: LocalProtocol, header: Header, *, token
 def _refuse_foreign(target: Path) -> int | None:
     """Refuse to replace anything but simulated reports, which can be made again; return the permissions of the file."""
     try:
-        found = target.stat()
+        status = target.stat()
     except FileNotFoundError:
         return None
-    if stat.S_ISREG(found.st_mode):
+    if stat.S_ISREG(status.st_mode):
         with target.open("rb") as file:
             head = file.read(64)
         if not head or (is_report_file(head) and _says_simulated(target)):
-            return stat.S_IMODE(found.st_mode)
+            return stat.S_IMODE(status.st_mode)
         came = "holds reports that are not simulated" if is_report_file(head) else "is no report file"
     else:
         came = "is no ordinary file"

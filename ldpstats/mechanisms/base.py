@@ -299,10 +299,9 @@ class Mechanism(Saveable, ABC):
         reports : array
             Reports of the right dtype and width.
         """
-        empty = np.zeros((0, self.noise.outputs), dtype=np.int64)
-        return (
-            np.stack([self.count_reports(reports[i : i + 1]) for i in range(len(reports))]) if len(reports) else empty
-        )
+        if not len(reports):
+            return np.zeros((0, self.noise.outputs), dtype=np.int64)
+        return np.stack([self.count_reports(reports[i : i + 1]) for i in range(len(reports))])
 
     @unweighted
     def count(self, reports: Reports | ArrayLike) -> Tally:

@@ -244,11 +244,15 @@ class AssignedQuestions(SavedProtocol):
 
     @abstractmethod
     def units(self) -> Iterable[Iterable[Row]]:
-        """Return what each respondent may be asked: one of these units, and all of its rows."""
+        """Return what each respondent may be asked: one of these units, and all of its rows.
+
+        The groups of one unit are disjoint. Tables whose groups overlap are not added to each other where both count
+        the same respondents, so that rows of overlapping groups could not come in parts.
+        """
 
     def formed(self) -> list[tuple[Group, list[int]]]:
-        """Return the group of attributes of every table, and the places of the rows that it counts among all rows."""
-        return [(row.asked[0].question.attributes, [place]) for place, row in enumerate(self._rows)]
+        """Return the attributes of every table, and the positions, among all rows, of those that it counts."""
+        return [(row.asked[0].question.attributes, [position]) for position, row in enumerate(self._rows)]
 
     def _settle(self, **values: Any) -> None:
         self._set(**values)
@@ -278,7 +282,7 @@ class AssignedQuestions(SavedProtocol):
         group : str or sequence of str
             An attribute, or several.
         """
-        return known_for(group, ((one.question.attributes, one.mechanism) for one in self._asked))
+        return known_for(group, ((asked.question.attributes, asked.mechanism) for asked in self._asked))
 
     def privacy(self) -> PrivacyStatement:
         """Return what every respondent is promised: the levels of the reports that she sends add up."""
@@ -288,19 +292,19 @@ class AssignedQuestions(SavedProtocol):
     def _privacy(self) -> PrivacyStatement:
         unit_of = [number for number, unit in enumerate(self._units) for _ in unit]
         per_group = {}
-        for group, places in self._formed:
+        for group, positions in self._formed:
             counted_of: dict[int, list[Mechanism]] = defaultdict(list)
-            for place in places:
-                if place not in range(len(self._rows)):
-                    raise LdpstatsError(f"{group!r} formed of row {place}", f"rows below {len(self._rows)}")
-                within = [one for one in self._rows[place].asked if set(one.question.attributes) <= set(group)]
+            for position in positions:
+                if position not in range(len(self._rows)):
+                    raise LdpstatsError(f"{group!r} formed of row {position}", f"rows below {len(self._rows)}")
+                within = [asked for asked in self._rows[position].asked if set(asked.question.attributes) <= set(group)]
                 if not within:
                     raise LdpstatsError(
-                        f"{group!r} formed of the row about {self._rows[place].names!r}", "rows about its attributes"
+                        f"{group!r} formed of the row about {self._rows[position].names!r}", "rows about its attributes"
                     )
-                counted_of[unit_of[place]] += [one.mechanism for one in within]
+                counted_of[unit_of[position]] += [asked.mechanism for asked in within]
             per_group[label(group)] = worst_level(counted_of.values())
-        whole = worst_level([one.mechanism for row in unit for one in row.asked] for unit in self._units)
+        whole = worst_level([asked.mechanism for row in unit for asked in row.asked] for unit in self._units)
         return PrivacyStatement(whole, RECORD, per_group, substitutes=self._substitutes)
 
     def _promised_beside(self) -> dict[str, str]:
@@ -308,15 +312,15 @@ class AssignedQuestions(SavedProtocol):
 
     def summary(self) -> Summary:
         """Return what is asked, how it is randomized, which tables follow, and the level."""
-        names, units = named(label(one.names) for one in self._asked), len(self._units)
+        names, units = named(label(asked.names) for asked in self._asked), len(self._units)
         sizes = [sum(len(row.asked) for row in unit) for unit in self._units]
         drawn = "Which is drawn at random: it is public and does not depend on her record."
         asked = f"Every respondent is asked for {names}."
         if units > 1:
-            one = "one" if max(sizes) == 1 else f"one set of {between(sizes)}"
-            asked = f"Every respondent is asked for {one} out of {units:,}: {names}. {drawn}"
-        used = dict.fromkeys(type(one.mechanism).__name__ for one in self._asked)
-        levels = between([one.mechanism.epsilon for one in self._asked])
+            part = "one" if max(sizes) == 1 else f"one set of {between(sizes)}"
+            asked = f"Every respondent is asked for {part} out of {units:,}: {names}. {drawn}"
+        used = dict.fromkeys(type(asked.mechanism).__name__ for asked in self._asked)
+        levels = between([asked.mechanism.epsilon for asked in self._asked])
         randomized = (
             f"Before she sends it, each answer is randomized by itself: {', '.join(used)} at epsilon = {levels}."
         )
@@ -416,7 +420,7 @@ class AssignedQuestions(SavedProtocol):
         return RowCounts(self.sent_rows, [row.numbers for row in rows], [row.summed for row in rows], self._tables_of)
 
     def _tables_of(self, sums: Sequence[Any], parts: Sequence[RespondentSet]) -> TableSet:
-        return self._table_set([row.counted(one) for row, one in zip(self._rows, sums, strict=True)], parts)
+        return self._table_set([row.counted(own) for row, own in zip(self._rows, sums, strict=True)], parts)
 
     @unweighted
     def collect(self, frame: Frame, rng: Rng = None, *, counts: str | None = None) -> TableSet:
@@ -452,7 +456,7 @@ class AssignedQuestions(SavedProtocol):
             for unit, answers in zip(progress(self._units, "counting", unit="group"), sent.answers, strict=True)
             for row, data in zip(unit, answers, strict=True)
         ]
-        return self._table_set(reported, self._whole(sent.identity, sent.places))
+        return self._table_set(reported, self._everyone(sent.identity, sent.places))
 
     @unweighted
     def simulate(self, population: Population, rng: Rng = None, *, counts: str | None = None) -> TableSet:
@@ -486,8 +490,8 @@ class AssignedQuestions(SavedProtocol):
             for unit, part in zip(units, people.divided([len(own) for own in places], numbers), strict=True)
             for row in unit
         ]
-        identity = new_identity(numbers, (array for one in reported for array in one.numbers))
-        return self._table_set(reported, self._whole(identity, places))
+        identity = new_identity(numbers, (array for row in reported for array in row.numbers))
+        return self._table_set(reported, self._everyone(identity, places))
 
     def _parameters(self) -> dict[str, Any]:
         # mechanisms that were chosen one by one stand in the file beside the parameters
@@ -528,7 +532,7 @@ class AssignedQuestions(SavedProtocol):
         units = progress(self._units, "asking", unit="group")
         answers = [
             [row.send(self.domain, own, source) for row in unit]
-            for own, unit in zip((codes[order[among(asked)]] for asked in places), units, strict=True)
+            for own, unit in zip((codes[order[among(own_places)]] for own_places in places), units, strict=True)
         ]
         return _Sent(new_identity(source, (data for unit in answers for data in unit)), order, places, answers)
 
@@ -536,17 +540,17 @@ class AssignedQuestions(SavedProtocol):
         """Ask every respondent and return counts, not tables: they add up faster."""
         sent, counting = self._sent(frame, rng, counts, alone=False), self.counting()
         reports = (data for unit in sent.answers for data in unit)
-        for place, (row, data) in enumerate(zip(self._rows, reports, strict=True)):
-            counting.take_sums(place, row.summed(data, 0 if rng is None else len(data)), sent.identity)
+        for position, (row, data) in enumerate(zip(self._rows, reports, strict=True)):
+            counting.take_sums(position, row.summed(data, 0 if rng is None else len(data)), sent.identity)
         return counting
 
     def _added(self, parts: Iterable[RowCounts]) -> RowCounts:
         whole = self.counting()
-        for one in parts:
-            whole.add(one)
+        for counting in parts:
+            whole.add(counting)
         return whole
 
-    def _whole(self, identity: str, places: Sequence[range]) -> list[RespondentSet]:
+    def _everyone(self, identity: str, places: Sequence[range]) -> list[RespondentSet]:
         """Return the respondents behind every row of a collection, of which nobody is left out."""
         return [
             RespondentSet.whole(identity, number, len(own))
@@ -556,16 +560,16 @@ class AssignedQuestions(SavedProtocol):
 
     def _table_set(self, reported: Sequence[CountedRow], parts: Sequence[RespondentSet]) -> TableSet:
         promised = self._privacy
-        kept = [
-            () if one.rows is None else (replace(one.rows, parts=who),)
-            for one, who in zip(reported, parts, strict=True)
+        crossed = [
+            () if counted.rows is None else (replace(counted.rows, parts=who),)
+            for counted, who in zip(reported, parts, strict=True)
         ]
         tables = []
-        for group, places in self._formed:
+        for group, positions in self._formed:
             own = self.domain.project(group)
-            blocks = tuple(reported[place].block(own) for place in places)
-            who = RespondentSet.together(parts[place] for place in places)
-            rows = tuple(one for place in places for one in kept[place])
+            blocks = tuple(reported[position].block(own) for position in positions)
+            who = RespondentSet.together(parts[position] for position in positions)
+            rows = tuple(own_rows for position in positions for own_rows in crossed[position])
             tables.append(Table(own, blocks, promised.for_group(label(group)), parts=who, rows=rows))
         return TableSet(self.domain, tables, promised, origins=(self._origin,))
 
@@ -573,12 +577,12 @@ class AssignedQuestions(SavedProtocol):
     def _origin(self) -> Origin:
         mechanisms: dict[str, str] = {}
         sources: dict[str, str] = {}
-        for group, places in self._formed:
-            asked = [one for place in places for one in self._rows[place].asked]
-            own = [one.mechanism for one in asked if {*one.question.attributes} <= {*group}]
-            words = [f"{type(one).__name__} at epsilon = {one.epsilon:g}" for one in own]
+        for group, positions in self._formed:
+            asked = [answer for position in positions for answer in self._rows[position].asked]
+            own = [answer.mechanism for answer in asked if {*answer.question.attributes} <= {*group}]
+            words = [f"{type(mechanism).__name__} at epsilon = {mechanism.epsilon:g}" for mechanism in own]
             mechanisms[label(group)] = "; ".join(dict.fromkeys(words))
-            sources |= {name: one.source for name, one in zip(words, own, strict=True)}
+            sources |= {name: mechanism.source for name, mechanism in zip(words, own, strict=True)}
         return Origin(self.fingerprint(), mechanisms, sources)
 
 
@@ -600,7 +604,7 @@ def checked_choice(mechanism: object) -> str | tuple[Mechanism, ...]:
         raise LdpstatsError(
             f"mechanism = {shortened(mechanism)}", "a name out of mechanisms(), 'auto', or a list: one for every answer"
         )
-    return tuple(checked_mechanism(one) for one in mechanism)
+    return tuple(checked_mechanism(listed) for listed in mechanism)
 
 
 def checked_level(epsilon: object, mechanism: object) -> float:
@@ -619,26 +623,26 @@ def for_each(mechanism: str | tuple[Mechanism, ...], answers: int) -> list[str |
 
 def plain_units(units: Sequence[Unit]) -> dict[str, Any]:
     """Return every different mechanism once, and the rows of every unit, which name theirs by its number."""
-    asked = [one for unit in units for row in unit for one in row.asked]
-    numbers = {one: number for number, one in enumerate(dict.fromkeys(one.mechanism for one in asked))}
+    different = dict.fromkeys(asked.mechanism for unit in units for row in unit for asked in row.asked)
+    numbers = {mechanism: number for number, mechanism in enumerate(different)}
     return {
-        "mechanisms": [plain_mechanism(one) for one in numbers],
+        "mechanisms": [plain_mechanism(mechanism) for mechanism in different],
         "units": [[_row(row, numbers) for row in unit] for unit in units],
     }
 
 
 def read_mechanisms(body: Mapping[str, Any]) -> tuple[Mechanism, ...]:
     """Return the mechanisms of a protocol file that `plain_units` wrote, one for every answer in order."""
-    listed = [read_mechanism(one) for one in body["mechanisms"]]
-    answers = [one for unit in body["units"] for row in unit for one in row.get("crossed", [row])]
-    return tuple(listed[one["mechanism"]] for one in answers)
+    listed = [read_mechanism(mechanism) for mechanism in body["mechanisms"]]
+    answers = [answer for unit in body["units"] for row in unit for answer in row.get("crossed", [row])]
+    return tuple(listed[answer["mechanism"]] for answer in answers)
 
 
 def _row(row: Row, numbers: Mapping[Mechanism, int]) -> dict[str, Any]:
     """Return a row as plain values: one answer, or several crossed ones, each a number of so many bytes."""
     if len(row.asked) == 1:
         return {"group": label(row.names), **_answer(row.asked[0], numbers)}
-    answers = [_answer(one, numbers) for one in row.asked]
+    answers = [_answer(asked, numbers) for asked in row.asked]
     return {"group": label(row.names), "crossed": answers, "bytes": row.wire.report_format.dtype.itemsize}
 
 

@@ -44,12 +44,12 @@ class Layout:
     @cached_property
     def widths(self) -> NDArray[np.int64]:
         """Bytes of a report in each row of the protocol."""
-        return np.array([report_size(one.wire.report_format) for one in self.rows], dtype=np.int64)
+        return np.array([report_size(row.wire.report_format) for row in self.rows], dtype=np.int64)
 
     @cached_property
     def are_numbers(self) -> BoolArray:
         """Mask of the protocol's rows whose reports are whole numbers."""
-        return np.array([one.wire.report_format.width is None for one in self.rows], dtype=np.bool_)
+        return np.array([row.wire.report_format.width is None for row in self.rows], dtype=np.bool_)
 
     @cached_property
     def width(self) -> int:
@@ -92,8 +92,8 @@ class SentRows:
 
     def taken(self, places: NDArray[Any] | slice) -> SentRows:
         """Return the rows in some places."""
-        columns = (getattr(self, one.name) for one in fields(self))
-        return SentRows(*(one[places] if isinstance(one, np.ndarray) else one for one in columns))
+        columns = (getattr(self, column.name) for column in fields(self))
+        return SentRows(*(values[places] if isinstance(values, np.ndarray) else values for values in columns))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -167,7 +167,7 @@ class Respondents:
 
     def add(self, other: Respondents) -> None:
         """Add those of other rows; refuse those of another protocol."""
-        if [one.label for one in other._rows] != [one.label for one in self._rows]:
+        if [row.label for row in other._rows] != [row.label for row in self._rows]:
             raise LdpstatsError("counts of another protocol", "counts of the same protocol")
         for own, more in zip(self._numbered, other._numbered, strict=True):
             own.extend(more)
@@ -176,7 +176,7 @@ class Respondents:
 
     def parts(self) -> list[RespondentSet]:
         """Return the respondents behind every kind of row; refuse respondents who are counted twice."""
-        unit = [one.unit for one in self._rows]
+        unit = [row.unit for row in self._rows]
         whole = [
             [RespondentSet.whole(identity, unit[row], counted[row]) for identity, counted in self._unnumbered.items()]
             for row in range(len(self._rows))
@@ -195,7 +195,7 @@ class Respondents:
         numbered, counted = decoded(plain["numbered"]), plain["counted"]
         if not fits(numbered, tuple[RespondentSet, ...]) or not isinstance(counted, dict):
             raise LdpstatsError("respondents of another form", "sets of them, and numbers by collection")
-        units = [{one.unit} for one in self._rows]
+        units = [{row.unit} for row in self._rows]
         if any({unit for *_, unit in own.asked} - unit for own, unit in zip(numbered, units, strict=True)):
             raise LdpstatsError("respondents who were asked something else", "those of the row's own unit")
         self._numbered = [[own] for own in numbered]
@@ -208,7 +208,7 @@ class Respondents:
     def refuse_other_numbers(self, counted: Sequence[int]) -> None:
         """Refuse counts, one for every kind of row, that are not as many as the respondents."""
         sent = [
-            sum(one.n for one in own) + sum(rows[row] for rows in self._unnumbered.values())
+            sum(respondents.n for respondents in own) + sum(rows[row] for rows in self._unnumbered.values())
             for row, own in enumerate(self._numbered)
         ]
         if sent != list(counted):
@@ -217,7 +217,7 @@ class Respondents:
 
 def read_times(plain: Sequence[Sequence[Any]], most: int) -> Counter[int]:
     """Read the sorted items of a counter of numbers below `most`."""
-    times = {at_least(one, 0, "a number", most=most - 1): at_least(n, 0, "how often it came") for one, n in plain}
+    times = {at_least(number, 0, "a number", most=most - 1): at_least(n, 0, "how often it came") for number, n in plain}
     if len(times) < len(plain):
         raise LdpstatsError(f"{len(plain)} counts of {len(times)} numbers", "one of each")
     return Counter(times)
@@ -242,16 +242,16 @@ def by_row(rows: IntArray) -> Iterator[tuple[int, NDArray[np.intp]]]:
 def refuse_bad_rows(bad_rows: Callable[[SentRows], dict[int, Reason]], rows: SentRows) -> None:
     """Refuse the first bad row, in chunks: so no more rows are looked at than it takes."""
     for start in range(0, len(rows), _LOOKED_AT):
-        for place, reason in bad_rows(rows.taken(slice(start, start + _LOOKED_AT))).items():
-            raise reason.error(f"row {start + place}")
+        for position, reason in bad_rows(rows.taken(slice(start, start + _LOOKED_AT))).items():
+            raise reason.error(f"row {start + position}")
 
 
 def unknown_rows(rows: IntArray, kinds: Sequence[SentRow]) -> dict[int, Reason]:
     """Return, by their places, why rows are refused whose number is none of the protocol's."""
     allowed = f"from 0 to {len(kinds) - 1}, for {kinds[0].label!r} to {kinds[-1].label!r}"
     return {
-        int(place): Reason(f"the number {rows[place]} of a row of the protocol", allowed)
-        for place in np.flatnonzero(rows >= len(kinds))
+        int(position): Reason(f"the number {rows[position]} of a row of the protocol", allowed)
+        for position in np.flatnonzero(rows >= len(kinds))
     }
 
 
@@ -263,8 +263,8 @@ def bad_reports(rows: SentRows, kinds: Sequence[SentRow]) -> dict[int, Reason]:
         here, wire = known[places], kinds[row].wire
         reports = rows.reports[here]
         data, possible = decoded_reports(reports, wire)
-        for place in np.flatnonzero(~possible).tolist():
-            reasons[int(here[place])] = impossible((data if reports.ndim > 1 else reports)[place].tolist(), wire)
+        for position in np.flatnonzero(~possible).tolist():
+            reasons[int(here[position])] = impossible((data if reports.ndim > 1 else reports)[position].tolist(), wire)
     return dict(sorted(reasons.items()))
 
 
@@ -289,5 +289,5 @@ def at_places(array: NDArray[Any], places: NDArray[np.integer[Any]]) -> NDArray[
     """Return the entries in increasing places, without a copy where these follow each other."""
     n = len(places)
     consecutive = n > 0 and int(places[-1]) - int(places[0]) == n - 1
-    found: NDArray[Any] = array[int(places[0]) : int(places[0]) + n] if consecutive else array[places]
-    return found
+    entries: NDArray[Any] = array[int(places[0]) : int(places[0]) + n] if consecutive else array[places]
+    return entries

@@ -56,8 +56,8 @@ def views_of(domain: Domain, *, k: int, groups: NamedGroups = None, named_views:
         for view in checked:
             domain.project([name for group in view for name in group])  # refuses an attribute that stands twice
         return checked
-    found = views(names, k) if groups is None else views(names, groups=named_groups(domain, groups))
-    return tuple(tuple(tuple(map(str, group)) for group in view) for view in found)
+    chosen = views(names, k) if groups is None else views(names, groups=named_groups(domain, groups))
+    return tuple(tuple(tuple(map(str, group)) for group in view) for view in chosen)
 
 
 def groups_of(domain: Domain, *, k: int, groups: NamedGroups = None) -> tuple[Group, ...]:

@@ -92,12 +92,10 @@ class HadamardCoefficients(AssignedQuestions):
 
     def formed(self) -> list[tuple[Group, list[int]]]:
         """Return all groups, each with the coefficients of its attributes."""
-        places = defaultdict(list)
-        for place, asked in enumerate(self._asked):
-            places[frozenset(asked.question.attributes)].append(place)
-        return [
-            (group, [place for own in _subsets(group) for place in places[frozenset(own)]]) for group in self.groups
-        ]
+        positions = defaultdict(list)
+        for row, asked in enumerate(self._asked):
+            positions[frozenset(asked.question.attributes)].append(row)
+        return [(group, [row for own in _subsets(group) for row in positions[frozenset(own)]]) for group in self.groups]
 
     @property
     def coefficients(self) -> tuple[str, ...]:

@@ -44,8 +44,8 @@ def collected_by_partition(
     parts = frame.to_delayed()
     used = delayed(collect)  # sent to the workers once
     left = [
-        asked(used, part, seed, place, len(parts))
-        for place, (part, seed) in enumerate(zip(parts, child_seeds(rng, len(parts)), strict=True))
+        asked(used, part, seed, partition, len(parts))
+        for partition, (part, seed) in enumerate(zip(parts, child_seeds(rng, len(parts)), strict=True))
     ]
     return added_up(left, together)
 
@@ -57,8 +57,8 @@ def added_up(results: Sequence[Any], together: Callable[[list[Collected]], Colle
     added, used, left = delayed(_sum, pure=False), delayed(together), list(results)
     while len(left) > 1:
         left = [added(used, left[start : start + _ADDED_AT_ONCE]) for start in range(0, len(left), _ADDED_AT_ONCE)]
-    found: Collected = computed(left[0])
-    return found
+    total: Collected = computed(left[0])
+    return total
 
 
 def child_seeds(rng: Rng, parts: int) -> Sequence[np.random.SeedSequence | None]:
@@ -76,13 +76,13 @@ def child_seeds(rng: Rng, parts: int) -> Sequence[np.random.SeedSequence | None]
 
 
 def _collected(
-    collect: Callable[[pd.DataFrame, Rng], Collected], frame: pd.DataFrame, rng: Rng, place: int, parts: int
+    collect: Callable[[pd.DataFrame, Rng], Collected], frame: pd.DataFrame, rng: Rng, partition: int, parts: int
 ) -> Collected:
     try:
         return collect(frame, rng)
     except LdpstatsError as error:
         raise type(error)(
-            f"in partition {place} (of 0 to {parts - 1}), {error.came}", error.allowed, error.advice
+            f"in partition {partition} (of 0 to {parts - 1}), {error.came}", error.allowed, error.advice
         ) from None
 
 

@@ -133,19 +133,20 @@ class PerAttribute(AssignedQuestions):
 
     def units(self) -> list[list[Row]]:
         """Return the attributes: all in one row, all in one unit, or each of them a unit."""
-        asked_for = self.domain.project([name for name in self.domain.names if any(name in one for one in self.groups)])
+        wanted = {name for group in self.groups for name in group}
+        asked_for = self.domain.project([name for name in self.domain.names if name in wanted])
         share = self.epsilon if self.sampled else equal_shares(self.epsilon, len(asked_for))
         used = for_each("grr" if self.mechanism == "auto" and self.k > 1 else self.mechanism, len(asked_for))
-        asked = [Asked.about(self.domain, (name,), one, share) for name, one in zip(asked_for.names, used, strict=True)]
+        asked = [Asked.about(self.domain, (name,), own, share) for name, own in zip(asked_for.names, used, strict=True)]
         if self.k > 1:
             refuse_uncrossable(asked, asked_for, self.groups)
             return [[CrossedAnswers(asked_for, tuple(asked))]]
-        return [[one] for one in asked] if self.sampled else [[*asked]]
+        return [[answer] for answer in asked] if self.sampled else [[*asked]]
 
     def formed(self) -> list[tuple[Group, list[int]]]:
-        """Return the groups, each with the place of the row that holds the answers about it."""
-        place_of = {name: place for place, row in enumerate(self._rows) for name in row.names}
-        return [(group, [place_of[group[0]]]) for group in self.groups]
+        """Return the groups, each with the position of the row that holds the answers about it."""
+        row_of = {name: position for position, row in enumerate(self._rows) for name in row.names}
+        return [(group, [row_of[group[0]]]) for group in self.groups]
 
     def _agreed(self) -> object:
         # the randomized answers are the same, whichever tables are formed of them
@@ -176,7 +177,7 @@ class CrossedAnswers:
     @property
     def outputs(self) -> tuple[int, ...]:
         """Number of different answers about each attribute."""
-        return tuple(one.outputs for one in self._noises)
+        return tuple(noise.outputs for noise in self._noises)
 
     @property
     def report_format(self) -> ReportFormat:
@@ -193,7 +194,7 @@ class CrossedAnswers:
 
     def send(self, domain: Domain, codes: NDArray[np.int64], source: Rng) -> NDArray[np.int64]:
         """Return a row of numbers for every respondent."""
-        return np.column_stack([_numbers(one.mechanism, one.send(domain, codes, source)) for one in self.asked])
+        return np.column_stack([_numbers(asked.mechanism, asked.send(domain, codes, source)) for asked in self.asked])
 
     @property
     def numbers(self) -> int:
@@ -228,14 +229,14 @@ class CrossedAnswers:
 
     @property
     def _noises(self) -> list[ChannelNoise]:
-        noises = [one.mechanism.noise for one in self.asked]
+        noises = [asked.mechanism.noise for asked in self.asked]
         channels = [noise.channel or patterns_of(noise) for noise in noises]
         return [channel for channel in channels if channel is not None]  # each has one: one output, or bits
 
 
 def refuse_uncrossable(asked: Sequence[Asked], domain: Domain, groups: Sequence[Group]) -> None:
     """Refuse mechanisms whose reports are not one output of a channel, and groups whose channel would be too large."""
-    outputs = {one.names: _outputs(one.mechanism) for one in asked}
+    outputs = {answer.names: _outputs(answer.mechanism) for answer in asked}
     if 0 in outputs.values():
         raise LdpstatsError(
             f"the mechanism {asked[0].mechanism.name!r} for groups of several attributes",

@@ -122,7 +122,7 @@ def people_of(
     domain: Domain,
     population: Population,
     rng: np.random.Generator,
-    counts: str | None = None,
+    counts: str | None,
     *,
     substitutes: bool = False,
 ) -> People:
@@ -154,7 +154,7 @@ def respondents(domain: Domain, frame: Frame, counts: str | None = None, substit
     for (name, categories), column in zip(domain.categories.items(), codes.T, strict=True):
         if column.size > 1 and column.max() < 0:
             known = set(map(str, categories))
-            twins = [one for one in frame[name] if known & {str(one), f"{one:g}" if isinstance(one, float) else ""}]
+            twins = [raw for raw in frame[name] if known & {str(raw), f"{raw:g}" if isinstance(raw, float) else ""}]
             if twins:
                 warnings.warn(
                     f"No answer in column {name!r} is a category, and all are replaced by random ones: {twins[0]!r} is "

@@ -70,18 +70,18 @@ class RepeatedRows(Result):
     def headline(self) -> str:
         """How many rows were looked at, and whether some stand twice."""
         number = len(self.copies)
-        found = (
+        outcome = (
             f"{number:,} stretch{'es stand' if number > 1 else ' stands'} twice"
             if number
             else "no stretch stands twice"
         )
         if self.window is None:
-            found = "not told from chance"
-        return f"{self.n:,} rows: {found}"
+            outcome = "not told from chance"
+        return f"{self.n:,} rows: {outcome}"
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per stretch that stands twice, the longest first."""
-        rows = [(one.first, one.last, one.again, one.rows) for one in self.copies]
+        rows = [(copy.first, copy.last, copy.again, copy.rows) for copy in self.copies]
         return pd.DataFrame(rows, columns=["first", "last", "again", "rows"])
 
     def to_dict(self) -> dict[str, Any]:
@@ -91,7 +91,7 @@ class RepeatedRows(Result):
 
     def summary(self) -> Summary:
         """Return the stretches that stand twice, and what could be found."""
-        rows = [[f"{one:,}" for one in (copy.first, copy.last, copy.again, copy.rows)] for copy in self.copies[:_SAID]]
+        rows = [[f"{n:,}" for n in (copy.first, copy.last, copy.again, copy.rows)] for copy in self.copies[:_SAID]]
         more = len(self.copies) - len(rows)
         sentences = [
             *([f"And {more:,} shorter ones: to_frame() has them."] if more > 0 else []),
@@ -159,8 +159,8 @@ class RepetitionSearch:
         ends = ends[ends >= window - 1]
         hashes = np.empty((ends.size, 3), dtype=np.uint64)
         kernels.hash_windows(words, ends, window, hashes)
-        for end, (one, other, chosen) in zip(ends.tolist(), hashes.tolist(), strict=True):
-            self._compare(self._n + end - before, chosen, one, other)
+        for end, (first, second, chosen) in zip(ends.tolist(), hashes.tolist(), strict=True):
+            self._compare(self._n + end - before, chosen, first, second)
         self._n += len(rows)
         kept = min(self._n, window)
         self._words[:kept] = words[len(words) - kept :].copy()
@@ -174,12 +174,12 @@ class RepetitionSearch:
         """Largest hash of a window that is kept."""
         return np.uint64(((1 << _BITS) - 1) >> self._skipped)
 
-    def _compare(self, end: int, chosen: int, one: int, other: int) -> None:
-        if one == other == 0:
+    def _compare(self, end: int, chosen: int, first: int, second: int) -> None:
+        if first == second == 0:
             self._same = True
             return
-        earlier, known, _ = self._kept.setdefault(one, (end, other, chosen))
-        if known == other and earlier < end:
+        earlier, known, _ = self._kept.setdefault(first, (end, second, chosen))
+        if known == second and earlier < end:
             self._note(earlier + 1, end - earlier)
 
     def _note(self, last: int, distance: int) -> None:
@@ -195,7 +195,7 @@ class RepetitionSearch:
 
     def found(self) -> RepeatedRows:
         """Return what was found so far."""
-        ranked = tuple(sorted(self._copies.values(), key=lambda one: -one.rows))
+        ranked = tuple(sorted(self._copies.values(), key=lambda copy: -copy.rows))
         return RepeatedRows(self._n, self.window, ranked, self._same)
 
 
@@ -204,7 +204,7 @@ def telling_window(probabilities: Sequence[float | None]) -> int | None:
 
     None where one of these is not known, or any number of rows could be equal.
     """
-    known = [one for one in probabilities if one is not None]
+    known = [probability for probability in probabilities if probability is not None]
     if not known or len(known) < len(probabilities) or max(known) >= 1:
         return None
     pairs = 2 * math.log(_MOST_ROWS) - math.log(2)
@@ -215,8 +215,8 @@ def telling_window(probabilities: Sequence[float | None]) -> int | None:
 def largest_probability(wire: Any) -> float | None:
     """Bound the probability of any report under any answer; None where no bound is known."""
     if isinstance(wire, CrossedAnswers):
-        parts = [largest_probability(one.mechanism) for one in wire.asked]
-        return None if None in parts else math.prod(one for one in parts if one is not None)
+        parts = [largest_probability(asked.mechanism) for asked in wire.asked]
+        return None if None in parts else math.prod(probability for probability in parts if probability is not None)
     if not isinstance(wire, Mechanism) or wire.longitudinal:
         return None
     if wire.hash_symbols is not None:

@@ -54,7 +54,7 @@ class RowCounts:
     @property
     def n(self) -> int:
         """How many rows were counted."""
-        return int(self._counts.sum()) + sum(one.n for one in self._sums if one is not None)
+        return int(self._counts.sum()) + sum(sums.n for sums in self._sums if sums is not None)
 
     def bad_rows(self, rows: SentRows) -> dict[int, Reason]:
         """Return, by their places, why rows cannot be counted."""
@@ -167,21 +167,21 @@ class RowCounts:
         self._counts, self._simulated, self._sums = counts.copy(), simulated.copy(), list(sums)
         self._respondents.restore(plain["respondents"])
         # a tally checks what it is made of
-        self._respondents.refuse_other_numbers([one.n for one in self._all_sums()])
+        self._respondents.refuse_other_numbers([sums.n for sums in self._all_sums()])
 
 
-def _alike(one: Any, empty: Sums) -> bool:
+def _alike(own: Any, empty: Sums) -> bool:
     """Say whether sums are of the same question and noise as those of a row without reports."""
-    if isinstance(one, Tally) and isinstance(empty, Tally):
-        return one.noise == empty.noise and one.counts.shape == empty.counts.shape
-    if isinstance(one, CrossedRows) and isinstance(empty, CrossedRows):
-        return one.asked == empty.asked and not one.parts.n
+    if isinstance(own, Tally) and isinstance(empty, Tally):
+        return own.noise == empty.noise and own.counts.shape == empty.counts.shape
+    if isinstance(own, CrossedRows) and isinstance(empty, CrossedRows):
+        return own.asked == empty.asked and not own.parts.n
     return False
 
 
-def _added(one: Sums, other: Sums) -> Sums:
-    if isinstance(one, Tally) and isinstance(other, Tally):
-        return one + other
-    assert isinstance(one, CrossedRows)  # a row of a protocol has sums of one kind
+def _added(own: Sums, other: Sums) -> Sums:
+    if isinstance(own, Tally) and isinstance(other, Tally):
+        return own + other
+    assert isinstance(own, CrossedRows)  # a row of a protocol has sums of one kind
     assert isinstance(other, CrossedRows)
-    return one + other
+    return own + other

@@ -33,7 +33,7 @@ def numbered(identity: str, numbers: NDArray[np.int64]) -> dict[str, Any]:
 def take_frame(counting: Counting, reports: pd.DataFrame, fingerprint: str, layout: Layout) -> None:
     """Count all rows of a data frame, or refuse the first that the protocol cannot have produced."""
     for part, rows, places, bad in rows_of_frame(reports, fingerprint, layout):
-        bad |= {int(places[place]): reason for place, reason in counting.bad_rows(rows).items()}
+        bad |= {int(places[position]): reason for position, reason in counting.bad_rows(rows).items()}
         if bad:
             first = min(bad)
             raise bad[first].error(_row(part, np.array([first])))
@@ -47,14 +47,14 @@ def rows_of_frame(
 
     There is more than one part where the column of reports would take much memory.
     """
-    labels = {one.label: number for number, one in enumerate(layout.rows)}
+    labels = {row.label: number for number, row in enumerate(layout.rows)}
     refuse_foreign_rows(reports, fingerprint, list(labels))
     if list(reports.columns).count(_BLOCK) > 1:
         raise ReportError(f"reports with several columns {_BLOCK!r}", "the rows as they were sent")
     groups, known = pd.factorize(reports["group"])
-    of_row = np.array([labels[one] for one in known], dtype=np.int64)[groups]
+    of_row = np.array([labels[label] for label in known], dtype=np.int64)[groups]
     codes, names = pd.factorize(reports["collection"])
-    identities = np.array([str(one)[len(_LETTER) :] for one in names], dtype=object)
+    identities = np.array([str(name)[len(_LETTER) :] for name in names], dtype=object)
     numbers, simulated = reports["number"].to_numpy(np.int64), _words(reports["simulated"]).to_numpy() == "True"
     step = _BYTES // max(layout.width, 1)
     for start in range(0, len(reports), step):
@@ -66,7 +66,7 @@ def rows_of_frame(
             own = frame["report"].iloc[places]
             plain = isinstance(own.dtype, np.dtype) and own.dtype.kind in "iu"
             data, wrong = from_column(own.to_numpy() if plain else own.tolist(), layout.rows[row].wire.report_format)
-            reasons |= {int(places[place]): reason for place, reason in wrong.items()}
+            reasons |= {int(places[position]): reason for position, reason in wrong.items()}
             layout.put(column, places, row, data)
         identity = identities[0] if len(identities) == 1 else identities[codes[part]]
         sent = SentRows(identity, rows, column, numbers[part], simulated[part], blocks)
@@ -80,17 +80,17 @@ def _blocks(column: pd.Series[Any]) -> tuple[NDArray[np.int64], dict[int, Reason
     blocks = column.where(fits, 0).to_numpy(np.int64)
     allowed = "blocks numbered from 0: whole numbers, read as they were sent"
     return blocks, {
-        int(place): Reason(f"the block {shortened(column.tolist()[int(place)])}", allowed)
-        for place in np.flatnonzero(~fits)
+        int(position): Reason(f"the block {shortened(column.tolist()[int(position)])}", allowed)
+        for position in np.flatnonzero(~fits)
     }
 
 
 def refuse_foreign_rows(reports: pd.DataFrame, fingerprint: str, labels: Sequence[str]) -> None:
     """Refuse rows of another fingerprint or group, or in another form."""
     columns = ["collection", "group", "number", "protocol", "report", "simulated"]
-    found = list(reports.columns) if isinstance(reports, pd.DataFrame) else type(reports).__name__
-    if any(found.count(column) != 1 for column in columns) or not all(isinstance(one, Hashable) for one in found):
-        raise ReportError(f"reports with {one_line(found)}", f"a data frame with {one_line(columns)}, each once")
+    names = list(reports.columns) if isinstance(reports, pd.DataFrame) else type(reports).__name__
+    if any(names.count(column) != 1 for column in columns) or not all(isinstance(name, Hashable) for name in names):
+        raise ReportError(f"reports with {one_line(names)}", f"a data frame with {one_line(columns)}, each once")
     # by position: frames put one below the other repeat their row labels
     foreign = np.flatnonzero(~reports["protocol"].isin([fingerprint]))
     if foreign.size:

@@ -90,7 +90,7 @@ class SampledGroups(AssignedQuestions):
         """Return the groups, each of them a unit."""
         used = for_each(self.mechanism, len(self.groups))
         return [
-            [Asked.about(self.domain, group, one, self.epsilon)] for group, one in zip(self.groups, used, strict=True)
+            [Asked.about(self.domain, group, own, self.epsilon)] for group, own in zip(self.groups, used, strict=True)
         ]
 
 

@@ -89,16 +89,16 @@ def from_column(values: Sequence[Any] | NDArray[Any], form: ReportFormat) -> tup
 
     A file reader may have left numbers as texts.
     """
-    found = _numbers_at_once(values, form) if form.width is None else _bytes_at_once(values, form)
-    if found is not None:
-        return found, {}
+    at_once = _numbers_at_once(values, form) if form.width is None else _bytes_at_once(values, form)
+    if at_once is not None:
+        return at_once, {}
     data, reasons = np.zeros(form.shape(len(values)), dtype=form.dtype), {}
-    for place, value in enumerate(values):
+    for position, value in enumerate(values):
         read = parsed_report(value, form)
         if isinstance(read, Reason):
-            reasons[place] = read
+            reasons[position] = read
         else:
-            data[place] = read
+            data[position] = read
     return data, reasons
 
 
@@ -108,9 +108,9 @@ def _numbers_at_once(values: Sequence[Any] | NDArray[Any], form: ReportFormat) -
         column = values
     else:
         listed = list(values)
-        kinds = {type(one) for one in listed}
+        kinds = {type(value) for value in listed}
         # an array of texts drops zero bytes at their ends
-        short = kinds == {str} and all(len(one) <= _DIGITS and one[-1:] != "\0" for one in listed)
+        short = kinds == {str} and all(len(text) <= _DIGITS and text[-1:] != "\0" for text in listed)
         column = np.array(listed, dtype=None if short or kinds == {int} else object)
     if column.dtype.kind == "U":
         try:
@@ -127,10 +127,10 @@ def _numbers_at_once(values: Sequence[Any] | NDArray[Any], form: ReportFormat) -
 def _bytes_at_once(values: Sequence[Any] | NDArray[Any], form: ReportFormat) -> NDArray[Any] | None:
     """Read a column of hexadecimal texts of the right length, if all are; else return None."""
     size = report_size(form)
-    if not all(type(one) is str and len(one) == 2 * size + 1 and one[0] == _LETTER for one in values):
+    if not all(type(value) is str and len(value) == 2 * size + 1 and value[0] == _LETTER for value in values):
         return None
     try:
-        raw = bytes.fromhex("".join([one[1:] for one in values]))
+        raw = bytes.fromhex("".join([text[1:] for text in values]))
     except ValueError:
         return None
     # blanks are skipped in hexadecimal texts: they would be too short
@@ -151,7 +151,7 @@ def parsed_report(value: object, form: ReportFormat) -> NDArray[Any] | Reason:
     elif isinstance(plain, str):
         digits = plain.removeprefix(_LETTER)
         if len(digits) == 2 * size and set(digits) <= set("0123456789abcdef"):
-            found: NDArray[Any] = from_bytes(np.frombuffer(bytes.fromhex(digits), np.uint8)[None], form)[0]
-            return found
+            report: NDArray[Any] = from_bytes(np.frombuffer(bytes.fromhex(digits), np.uint8)[None], form)[0]
+            return report
     wanted = f"a whole number up to {most}" if form.width is None else f"{size} bytes in hexadecimal digits"
     return Reason(f"the report {shortened(plain, _SHOWN)}", wanted, "The file may be cut off, or of another protocol.")

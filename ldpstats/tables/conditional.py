@@ -77,8 +77,8 @@ class Conditional(TableResult):
     >>> from ldpstats import Domain, SampledGroups
     >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
     >>> tables = SampledGroups(domain, epsilon=4.0).simulate(np.array([400, 200, 100, 300]) * 100, rng=1)
-    >>> found = tables["sex", "car"].conditional("car", given="sex")
-    >>> found.conf_int()[0].round(3)
+    >>> shares = tables["sex", "car"].conditional("car", given="sex")
+    >>> shares.conf_int()[0].round(3)
     array([[0.663, 0.671],
            [0.329, 0.337]])
     """
@@ -127,16 +127,16 @@ class Conditional(TableResult):
         """
         cells = self._rows(self.table.cells.estimate)
         totals = np.where(self._estimable, cells.sum(axis=1), math.nan)
-        found: FloatArray = (cells / totals[:, None]).reshape(self.shape)
-        return found
+        proportions: FloatArray = (cells / totals[:, None]).reshape(self.shape)
+        return proportions
 
     @cached_property
     def std_err(self) -> FloatArray:
         """Standard errors by the delta method, with the covariance of the unbiased cells; nan without an estimate."""
         if isinstance(self._quotients, str):
             return np.full(self.shape, math.nan)
-        found, spread = self._rows(self.estimate), self._quotients.covariance
-        variances = spread[..., 0, 0] - 2 * found * spread[..., 0, 1] + found**2 * spread[..., 1, 1]
+        shares, covariance = self._rows(self.estimate), self._quotients.covariance
+        variances = covariance[..., 0, 0] - 2 * shares * covariance[..., 0, 1] + shares**2 * covariance[..., 1, 1]
         totals = self._rows(self.table.cells.estimate).sum(axis=1, keepdims=True)
         errors: FloatArray = (np.sqrt(np.maximum(variances, 0)) / totals).reshape(self.shape)
         return errors
@@ -170,15 +170,15 @@ class Conditional(TableResult):
         if level not in self._limits:
             shown, score = self._rows(self.estimate), self._score_tests
             if isinstance(self._quotients, str):
-                found = np.tile([0.0, 1.0], (*shown.shape, 1))
+                limits = np.tile([0.0, 1.0], (*shown.shape, 1))
             elif score is None:
-                found = self._quotients.limits_of_parts(level)
+                limits = self._quotients.limits_of_parts(level)
             else:
-                found = np.array([test.limits(level)[0] for test in score]).reshape(len(shown), -1, 2)
-                if found.shape[1] < shown.shape[1]:  # of two columns, the second one is the rest
-                    found = np.concatenate([found, 1 - found[..., ::-1]], axis=1)
+                limits = np.array([test.limits(level)[0] for test in score]).reshape(len(shown), -1, 2)
+                if limits.shape[1] < shown.shape[1]:  # of two columns, the second one is the rest
+                    limits = np.concatenate([limits, 1 - limits[..., ::-1]], axis=1)
             # widened to hold the estimate, which may be that of another method, or improper
-            wide = np.stack([np.fmin(found[..., 0], shown), np.fmax(found[..., 1], shown)], axis=-1)
+            wide = np.stack([np.fmin(limits[..., 0], shown), np.fmax(limits[..., 1], shown)], axis=-1)
             self._limits[level] = wide.reshape(*self.shape, 2)
         return self._limits[level].copy()
 
@@ -250,7 +250,7 @@ class Conditional(TableResult):
         return [
             *self.privacy.sentences(self.n),
             *([f"No estimate: {self.why_not}."] if self.why_not else []),
-            *(f"{one[0].upper()}{one[1:]}." for one in improper_in_words(self.estimate)),
+            *(f"{line[0].upper()}{line[1:]}." for line in improper_in_words(self.estimate)),
             *(f"{line[0].upper()}{line[1:]}." for line in intervals),
             *provenance_in_words(self.table),
             ASSUMED,
@@ -292,10 +292,10 @@ class Conditional(TableResult):
     @cached_property
     def _quotients(self) -> FiellerQuotient | str:
         """Unbiased quotients of every cell and the sum of its row, or why there are none."""
-        found = unbiased_cells(self.table)
-        if isinstance(found, str):
-            return found
-        return quotients_of_rows(self._rows(found.estimate), never_certain(self.table, found))
+        cells = unbiased_cells(self.table)
+        if isinstance(cells, str):
+            return cells
+        return quotients_of_rows(self._rows(cells.estimate), never_certain(self.table, cells))
 
     @cached_property
     def _estimable(self) -> BoolArray:
@@ -337,6 +337,6 @@ def quotients_of_rows(cells: FloatArray, covariance: FloatArray) -> FiellerQuoti
     with_total = within.sum(axis=-1)
     total = np.broadcast_to(with_total.sum(axis=-1, keepdims=True), cells.shape)
     own = np.einsum("...ii->...i", within)
-    spread = np.moveaxis(np.array([[own, with_total], [with_total, total]]), (0, 1), (-2, -1))
+    covariance_of_pair = np.moveaxis(np.array([[own, with_total], [with_total, total]]), (0, 1), (-2, -1))
     pair = np.stack([cells, np.broadcast_to(cells.sum(axis=-1, keepdims=True), cells.shape)], axis=-1)
-    return FiellerQuotient(pair, spread, 0.0, 1.0)
+    return FiellerQuotient(pair, covariance_of_pair, 0.0, 1.0)

@@ -62,22 +62,22 @@ def wide_panels(
     texts: Sequence[Sequence[str]],
 ) -> list[Panel]:
     """Return panels with the same labelled rows, as many as it takes for all columns; `beside` labels the columns."""
-    found = []
+    panels = []
     parts = list(_parts([max(map(len, column)) for column in zip(beside, *texts, strict=True)]))
     for part in parts:
         which = f", from {beside[part][0]} to {beside[part][-1]}" if len(parts) > 1 else ""
         rows = [[*label, *row[part]] for label, row in zip(labels, texts, strict=True)]
-        found.append(panel_of_figures([*heads, *beside[part]], rows, f"{title}{which}"))
-    return found
+        panels.append(panel_of_figures([*heads, *beside[part]], rows, f"{title}{which}"))
+    return panels
 
 
 def _parts(widths: Sequence[int]) -> Iterator[slice]:
     """Yield runs of columns that have room beside each other."""
     first, taken = 0, 0
-    for place, width in enumerate(widths):
-        if taken + width > _WIDTH and place > first:
-            yield slice(first, place)
-            first, taken = place, 0
+    for column, width in enumerate(widths):
+        if taken + width > _WIDTH and column > first:
+            yield slice(first, column)
+            first, taken = column, 0
         taken += width + _GAP
     yield slice(first, len(widths))
 
@@ -113,8 +113,8 @@ class Crosstab(TableResult):
     >>> from ldpstats import Domain, SampledGroups
     >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
     >>> tables = SampledGroups(domain, epsilon=4.0).simulate(np.array([400, 200, 100, 300]) * 10, rng=1)
-    >>> found = tables["sex", "car"].crosstab(normalize="rows")
-    >>> for row in found.summary().panels[0].rows:
+    >>> crosstab = tables["sex", "car"].crosstab(normalize="rows")
+    >>> for row in crosstab.summary().panels[0].rows:
     ...     print(*row, sep=" | ")
     F | 66.79 % ± 0.65 | 33.21 % ± 0.65 | 60.26 % ± 0.53
     M | 24.94 % ± 0.77 | 75.06 % ± 0.77 | 39.74 % ± 0.53
@@ -186,20 +186,20 @@ class Crosstab(TableResult):
     @property
     def estimate(self) -> FloatArray:
         """The shares, a row of cells for each row; some may be negative, and nan where they are not estimable."""
-        found = self._conditional
-        return self.table.cells.estimate.reshape(self.shape) if found is None else self._placed(found.estimate)
+        conditional = self._conditional
+        if conditional is not None:
+            return self._placed(conditional.estimate)
+        return self.table.cells.estimate.reshape(self.shape)
 
     @property
     def std_err(self) -> FloatArray:
         """The standard errors of the shares; nan where there are none."""
-        found = self._conditional
-        if found is not None:
-            return self._placed(found.std_err)
-        return (
-            np.full(self.shape, math.nan)
-            if self.table.provenance.refused
-            else self.table.cells.std_err.reshape(self.shape)
-        )
+        conditional = self._conditional
+        if conditional is not None:
+            return self._placed(conditional.std_err)
+        if self.table.provenance.refused:
+            return np.full(self.shape, math.nan)
+        return self.table.cells.std_err.reshape(self.shape)
 
     def conf_int(self, alpha: float | None = None) -> FloatArray:
         """Return pointwise intervals, shape (rows, columns, 2); nan where there are none.
@@ -211,9 +211,9 @@ class Crosstab(TableResult):
         alpha : float, optional
             One minus the confidence; by default the crosstab's own.
         """
-        level, found = significance(self.alpha if alpha is None else alpha), self._conditional
-        if found is not None:
-            return np.stack([self._placed(found.conf_int(level)[..., end]) for end in (0, 1)], axis=-1)
+        level, conditional = significance(self.alpha if alpha is None else alpha), self._conditional
+        if conditional is not None:
+            return np.stack([self._placed(conditional.conf_int(level)[..., end]) for end in (0, 1)], axis=-1)
         if self.table.provenance.refused:
             return np.full((*self.shape, 2), math.nan)
         return self.table.conf_int(level).reshape(*self.shape, 2)
@@ -347,7 +347,7 @@ class Crosstab(TableResult):
         title = f"Crosstab of {self._about}: {self.table.provenance.title.lower()}"
         kind = f"{simulation(self.simulated, self.n)}{assuming(self.table)}"
         index, beside = self.table.domain.index, ["proportion"]
-        labels = [[str(one) for one in cell] for cell in index(self.rows)]
+        labels = [[str(category) for category in cell] for cell in index(self.rows)]
         if self.columns:
             beside = [" · ".join(map(str, cell)) for cell in index(self.columns)]
         down, across = _ENDS[self.normalize]
@@ -355,19 +355,19 @@ class Crosstab(TableResult):
         ends = [across] if self.columns else []
         above = f"Columns: {' · '.join(self.columns)}" if self.columns else ""
         panels = wide_panels(above, self.rows, body, [*beside, *ends], self._texts())
-        found, z = self.residuals, self.quantile
-        if np.isfinite(found).any():
+        residuals, z = self.residuals, self.quantile
+        if np.isfinite(residuals).any():
             marked = [
-                ["-" if math.isnan(one) else f"{one:+.1f}{' *' if abs(one) > z else ''}" for one in row]
-                for row in found
+                ["-" if math.isnan(value) else f"{value:+.1f}{' *' if abs(value) > z else ''}" for value in row]
+                for row in residuals
             ]
             panels += wide_panels("Adjusted residuals", self.rows, labels, beside, marked)
         return Summary(f"{title}{kind}", tuple(panels), tuple(self._sentences()))
 
     def _texts(self) -> list[list[str]]:
         parts = (self.row_totals, self.column_totals, self.table.cells.summed(np.zeros(self.estimate.size, int), 1))
-        shares = _framed(self.estimate, *(one.estimate for one in parts))
-        errors = _framed(self.std_err, *(one.std_err for one in parts))
+        shares = _framed(self.estimate, *(part.estimate for part in parts))
+        errors = _framed(self.std_err, *(part.std_err for part in parts))
         if self.why_no_errors:
             errors = np.full(shares.shape, math.nan)
         width = self.shape[1] + bool(self.columns)
@@ -391,13 +391,13 @@ class Crosstab(TableResult):
         return names if self.normalize == "all" else f"{names}, percentages of {self.normalize}"
 
     def _sentences(self) -> list[str]:
-        table, found = self.table, self._conditional
+        table, conditional = self.table, self._conditional
         errors = "one standard error, for the population, randomization and sampling included"
         return [
             *self.privacy.sentences(self.n),
             f"Standard errors: none, as {self.why_no_errors}." if self.why_no_errors else f"±: {errors}.",
-            *([f"No estimate: {found.why_not}."] if found is not None and found.why_not else []),
-            *(f"{one[0].upper()}{one[1:]}." for one in improper_in_words(self.estimate) if found is not None),
+            *([f"No estimate: {conditional.why_not}."] if conditional is not None and conditional.why_not else []),
+            *(f"{line[0].upper()}{line[1:]}." for line in improper_in_words(self.estimate) if conditional is not None),
             *(self._of_residuals() if self.columns else []),
             *provenance_in_words(table),
             *([] if table.figures else [TABLE_METHODS[table.method].words]),
@@ -406,9 +406,9 @@ class Crosstab(TableResult):
         ]
 
     def _of_residuals(self) -> list[str]:
-        found = self._adjusted
-        missing = [f"No adjusted residuals: {found.why_not}."] if found.why_not else []
-        if not np.isfinite(found.scaled).any():
+        adjusted = self._adjusted
+        missing = [f"No adjusted residuals: {adjusted.why_not}."] if adjusted.why_not else []
+        if not np.isfinite(adjusted.scaled).any():
             return missing
         words = (
             "Adjusted residuals: deviations from independence in standard errors under it, randomization and sampling "

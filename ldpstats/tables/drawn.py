@@ -47,26 +47,26 @@ def intervals(table: Table) -> Intervals:
     )
 
 
-def conditional_intervals(found: Conditional) -> Intervals:
+def conditional_intervals(conditional: Conditional) -> Intervals:
     """Return conditional proportions with their intervals, grouped by what is given."""
-    table, given = found.table, " · ".join(found.given)
+    table, given = conditional.table, " · ".join(conditional.given)
     _refuse_too_many(table)
-    within, of = _labels(table, found.given), _labels(table, found.of)
+    within, of = _labels(table, conditional.given), _labels(table, conditional.of)
     plausible = table.channel_fit().plausible
-    limits = found.conf_int(_ALPHA) if plausible else np.full((*found.shape, 2), math.nan)
+    limits = conditional.conf_int(_ALPHA) if plausible else np.full((*conditional.shape, 2), math.nan)
     return Intervals(
-        f"Proportions of {' · '.join(found.of)} given {given}",
+        f"Proportions of {' · '.join(conditional.of)} given {given}",
         (
             *_notes(table),
-            *improper_in_words(found.estimate),
-            *([f"no estimate: {found.why_not}"] if found.why_not else []),
+            *improper_in_words(conditional.estimate),
+            *([f"no estimate: {conditional.why_not}"] if conditional.why_not else []),
         ),
         of * len(within),
-        _floats(found.estimate),
+        _floats(conditional.estimate),
         _floats(limits[..., 0]),
         _floats(limits[..., 1]),
         f"proportion, {_LEVEL}" if plausible else "proportion",
-        groups=tuple(f"{given} {one}" for one in within for _ in of),
+        groups=tuple(f"{given} {label}" for label in within for _ in of),
     )
 
 
@@ -91,33 +91,33 @@ def intervals_by_line(
 
 def one_way_intervals(tables: TableSet, known: Mapping[str, Table] | None = None) -> Intervals:
     """Return the pooled proportions of every attribute of a set, with intervals; of `known` tables alone, if given."""
-    found: dict[str, Table] = {}
+    shown: dict[str, Table] = {}
     for name in tables.domain.names if known is None else known:
-        taken = sum(1 + table.domain.size() for table in found.values())
+        taken = sum(1 + table.domain.size() for table in shown.values())
         if taken + tables.domain.size([name]) >= MOST_LINES:
             break
         try:
-            found[name] = tables.pooled(name) if known is None else known[name]
+            shown[name] = tables.pooled(name) if known is None else known[name]
         except NotIdentifiedError:
             continue
     fit = tables.channel_fit()
-    missing = [str(name) for name in (tables.domain.names if known is None else known) if name not in found]
-    limits = [_limits(table)[0] if fit.plausible else _no_limits(table) for table in found.values()]
-    estimates = tuple(one for table in found.values() for one in _floats(table.cells.estimate))
+    missing = [str(name) for name in (tables.domain.names if known is None else known) if name not in shown]
+    limits = [_limits(table)[0] if fit.plausible else _no_limits(table) for table in shown.values()]
+    estimates = tuple(value for table in shown.values() for value in _floats(table.cells.estimate))
     named = ", ".join(missing[:_NAMED]) + (f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else "")
     return Intervals(
-        f"Proportions of {len(found)} attributes" if len(found) > 1 else "Proportions",
+        f"Proportions of {len(shown)} attributes" if len(shown) > 1 else "Proportions",
         (
             *_said(tables.simulated, tables.n, fit),
             *improper_in_words(np.array(estimates)),
             *([f"not shown: {named}"] if missing else []),
         ),
-        tuple(one for name, table in found.items() for one in _labels(table, [name])),
+        tuple(label for name, table in shown.items() for label in _labels(table, [name])),
         estimates,
-        tuple(one for low, _ in limits for one in _floats(low)),
-        tuple(one for _, high in limits for one in _floats(high)),
+        tuple(value for low, _ in limits for value in _floats(low)),
+        tuple(value for _, high in limits for value in _floats(high)),
         f"proportion, {_LEVEL}" if fit.plausible else "proportion",
-        groups=tuple(str(name) for name, table in found.items() for _ in range(table.domain.size())),
+        groups=tuple(str(name) for name, table in shown.items() for _ in range(table.domain.size())),
     )
 
 
@@ -175,7 +175,7 @@ def _said(simulated: int, n: int, fit: ChannelFit) -> tuple[str, ...]:
 
 
 def _undrawn(below: int, none: int) -> list[str]:
-    negative, empty = ("1 cell is" if one == 1 else f"{one} cells are" for one in (below, none))
+    negative, empty = ("1 cell is" if number == 1 else f"{number} cells are" for number in (below, none))
     if below:
         return [f"{negative} estimated below zero: drawn is the nearest possible table, in which {empty} zero"]
     return [f"{empty} estimated at zero, and not drawn"] if none else []

@@ -63,8 +63,8 @@ class JointReports:
 
     def measured(self) -> Measured:
         """Return the sums of the joint table's cells that were estimated without bias."""
-        found = pooled_measured(self.tables, self.joint)
-        return found if self.domain == self.joint else found.onto(self.of_cell, self.domain.size())
+        measured = pooled_measured(self.tables, self.joint)
+        return measured if self.domain == self.joint else measured.onto(self.of_cell, self.domain.size())
 
     def collapsed(self, classes: Classes) -> JointReports:
         """Put categories of its attributes together."""
@@ -126,15 +126,15 @@ def pooled_blocks(tables: Sequence[Table], target: Domain) -> tuple[Block, ...] 
         return None
     common = common_to(list(map(TableReports, about)))
     together = _counted_together(about, target)
-    found: list[Placed] = [(None, rows.block(_asked(rows, target)).widened(target)) for rows in together]
-    for place, (table, kept, of_cell) in enumerate(telling):
+    placed: list[Placed] = [(None, rows.block(_asked(rows, target)).widened(target)) for rows in together]
+    for number, (table, kept, of_cell) in enumerate(telling):
         for block in table.blocks:
             if block.n and block.is_informative_about(of_cell, kept.size()) and not _among(block, table, together):
                 added = None if _may_be_among(block, table, together) else block.onto(kept, of_cell)
                 if added is None:
                     return None
-                found.append((place, added.widened(target)))
-    once = _each_once(found, common)
+                placed.append((number, added.widened(target)))
+    once = _each_once(placed, common)
     if once is None or not _are_alone(once, common, together):
         return None
     return tuple(block for _, block in once)
@@ -198,13 +198,13 @@ def _measured_apart(telling: Sequence[tuple[Table, Domain, IntArray]], target: D
     """Stack what tables measure, some of which leave cells open; a bound, where anybody is behind two of them."""
     from scipy.linalg import block_diag
 
-    found = [table.measured.onto(of_cell, kept.size()) for table, kept, of_cell in telling]
-    sums = [own.sums[:, target.onto(kept.names)] for own, (_, kept, _) in zip(found, telling, strict=True)]
+    measured = [table.measured.onto(of_cell, kept.size()) for table, kept, of_cell in telling]
+    sums = [own.sums[:, target.onto(kept.names)] for own, (_, kept, _) in zip(measured, telling, strict=True)]
     shared = bool(overlapping([table for table, _, _ in telling]))
-    spread = block_diag(*(own.covariance for own in found)) * (len(found) if shared else 1)
-    bounds = [own.bound for own in found if own.bound]
+    covariance = block_diag(*(own.covariance for own in measured)) * (len(measured) if shared else 1)
+    bounds = [own.bound for own in measured if own.bound]
     bound = REPORTS if shared else next(iter(bounds), "")
-    return Measured(np.vstack(sums), np.concatenate([own.estimate for own in found]), spread, n, bound)
+    return Measured(np.vstack(sums), np.concatenate([own.estimate for own in measured]), covariance, n, bound)
 
 
 def onto(tables: Sequence[Table], target: Domain) -> Iterator[tuple[Table, Domain, IntArray]]:
@@ -231,11 +231,11 @@ def _asked(rows: CrossedRows, target: Domain) -> tuple[str, ...]:
 def _counted_together(tables: Sequence[Table], target: Domain) -> list[CrossedRows]:
     """Return the rows whose answers about a target can be counted together, those with most respondents first."""
     kept: list[CrossedRows] = []
-    for rows in sorted(_rows(tables), key=lambda one: -one.n):
+    for rows in sorted(_rows(tables), key=lambda rows: -rows.n):
         names = _asked(rows, target)
         same = rows.domain.project(names) == target.project(names)
         affordable = same and rows.n and rows.outputs_to(names) <= LARGEST_CROSSED
-        if affordable and not any(rows.parts.common(one.parts) for one in kept):
+        if affordable and not any(rows.parts.common(other.parts) for other in kept):
             kept.append(rows)
     return kept
 
@@ -243,10 +243,10 @@ def _counted_together(tables: Sequence[Table], target: Domain) -> list[CrossedRo
 def _among(block: Block, table: Table, together: Sequence[CrossedRows]) -> bool:
     """Say whether a block counts rows, or some of the rows, that are counted together."""
     return any(
-        rows is one or rows.parts.common(one.parts) == rows.n
+        rows is other or rows.parts.common(other.parts) == rows.n
         for rows in table.rows
         if rows.are_behind(block)
-        for one in together
+        for other in together
     )
 
 
@@ -256,22 +256,22 @@ def _may_be_among(block: Block, table: Table, together: Sequence[CrossedRows]) -
     return any(rows.parts.common(parts) for rows in together for parts in known)
 
 
-def _each_once(found: Sequence[Placed], common: Mapping[tuple[int, int], SharedReports]) -> list[Placed] | None:
+def _each_once(placed: Sequence[Placed], common: Mapping[tuple[int, int], SharedReports]) -> list[Placed] | None:
     """Leave out blocks of answers that a block of more reports in another table counts too; None if that tells less."""
     once: list[Placed] = []
-    for place, block in sorted(found, key=lambda one: (-one[1].n, -one[1].question.answers)):
+    for number, block in sorted(placed, key=lambda entry: (-entry[1].n, -entry[1].question.answers)):
         again = [
             other
             for known, other in once
-            if block.answers == other.answers and place is not None and known is not None
-            if (min(place, known), max(place, known)) in common
+            if block.answers == other.answers and number is not None and known is not None
+            if (min(number, known), max(number, known)) in common
         ]
         if not again:
-            once.append((place, block))
+            once.append((number, block))
         elif not any(_follows(block, other) for other in again):
             return None
     # in the order in which they came
-    return [one for one in found if any(one[1] is block for _, block in once)]
+    return [entry for entry in placed if any(entry[1] is block for _, block in once)]
 
 
 def _follows(block: Block, other: Block) -> bool:
@@ -284,12 +284,13 @@ def _are_alone(
     blocks: Sequence[Placed], common: Mapping[tuple[int, int], SharedReports], together: Sequence[CrossedRows]
 ) -> bool:
     """Say whether no respondent is behind two blocks."""
-    places = sorted({place for place, _ in blocks if place is not None})
-    pairs = [common[pair] for pair in combinations(places, 2) if pair in common]
+    numbers = sorted({number for number, _ in blocks if number is not None})
+    pairs = [common[pair] for pair in combinations(numbers, 2) if pair in common]
     return all(
-        not found.unknown and all(any(rows is one for one in together) for _, _, rows in found.rows) for found in pairs
+        not shared.unknown and all(any(rows is other for other in together) for _, _, rows in shared.rows)
+        for shared in pairs
     )
 
 
 def _rows(tables: Sequence[Table]) -> tuple[CrossedRows, ...]:
-    return tuple({id(one): one for table in tables for one in table.rows}.values())
+    return tuple({id(rows): rows for table in tables for rows in table.rows}.values())

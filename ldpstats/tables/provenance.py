@@ -142,16 +142,16 @@ def assuming_briefly(assumption: str) -> str:
     return f", assuming {assumption.split(':', maxsplit=1)[0]}" if assumption else ""
 
 
-def merged(one: Provenance, other: Provenance, attributes: tuple[str, ...]) -> Provenance:
+def merged(own: Provenance, other: Provenance, attributes: tuple[str, ...]) -> Provenance:
     """Return the provenance of two tables of the same attributes whose reports are put together."""
-    if one == other:
-        return one
-    return Summed(attributes, tuple(dict.fromkeys(_added(one, attributes) + _added(other, attributes))))
+    if own == other:
+        return own
+    return Summed(attributes, tuple(dict.fromkeys(_added(own, attributes) + _added(other, attributes))))
 
 
-def _added(one: Provenance, attributes: tuple[str, ...]) -> Groups:
-    if isinstance(one, Summed):
-        return one.pooled or (one.of,)
+def _added(provenance: Provenance, attributes: tuple[str, ...]) -> Groups:
+    if isinstance(provenance, Summed):
+        return provenance.pooled or (provenance.of,)
     return (attributes,)
 
 
@@ -207,7 +207,7 @@ class Origin(Saveable):
 
     def __post_init__(self) -> None:
         texts = [self.protocol, *chain(*self.mechanisms.items(), *self.sources.items())]
-        if not self.mechanisms or not all(isinstance(one, str) for one in texts):
+        if not self.mechanisms or not all(isinstance(text, str) for text in texts):
             raise LdpstatsError(f"the origin {shortened(texts)}", "a fingerprint, and words for some tables")
 
     def __hash__(self) -> int:
@@ -216,9 +216,9 @@ class Origin(Saveable):
     @property
     def words(self) -> str:
         """The protocol and what randomized the reports, as a sentence."""
-        found = Counter(self.mechanisms.values())
-        counted = [f"{words} ({number:,} {'table' if number == 1 else 'tables'})" for words, number in found.items()]
-        return f"Collected under the protocol {self.protocol}: {'; '.join(counted if len(found) > 1 else found)}."
+        numbers = Counter(self.mechanisms.values())
+        counted = [f"{words} ({number:,} {'table' if number == 1 else 'tables'})" for words, number in numbers.items()]
+        return f"Collected under the protocol {self.protocol}: {'; '.join(counted if len(numbers) > 1 else numbers)}."
 
     @property
     def cited(self) -> list[str]:
@@ -242,7 +242,7 @@ def randomized_by(origins: Iterable[Origin], group: str) -> str:
     group : str
         The table's attributes, as origins have them.
     """
-    return "; ".join(dict.fromkeys(one.mechanisms[group] for one in origins if group in one.mechanisms))
+    return "; ".join(dict.fromkeys(origin.mechanisms[group] for origin in origins if group in origin.mechanisms))
 
 
 class ReportCheck(Protocol):

@@ -79,7 +79,7 @@ class RespondentSet:
     @classmethod
     def together(cls, parts: Iterable[RespondentSet]) -> RespondentSet:
         """Return the respondents of all parts; refuse parts that share some."""
-        rows = _sorted(np.concatenate([cls.none().intervals, *(one.intervals for one in parts)]))
+        rows = _sorted(np.concatenate([cls.none().intervals, *(part.intervals for part in parts)]))
         same = _same_collection(rows)
         twice = np.flatnonzero(same & (rows[1:, 3] < rows[:-1, 4]))
         if twice.size:
@@ -104,7 +104,7 @@ class RespondentSet:
         >>> RespondentSet.either([first, second]).n, first.common(second), RespondentSet.different([first, second])
         (700, 100, 700)
         """
-        rows = _sorted(np.concatenate([cls.none().intervals, *(one.intervals for one in parts)]))
+        rows = _sorted(np.concatenate([cls.none().intervals, *(part.intervals for part in parts)]))
         joined: list[NDArray[np.uint64]] = []
         for row, same in zip(rows, np.append(False, _same_collection(rows)), strict=False):
             if same and row[3] <= joined[-1][4]:
@@ -172,7 +172,7 @@ def are_identities(texts: pd.Series[Any]) -> BoolArray:
 
 def _words(identities: Sequence[object]) -> NDArray[np.uint64]:
     """Return the two words of every identity of a collection."""
-    wrong = [one for one in identities if not isinstance(one, str) or len(one) != _DIGITS or not one.isascii()]
+    wrong = [name for name in identities if not isinstance(name, str) or len(name) != _DIGITS or not name.isascii()]
     if wrong:
         raise ReportError(f"the collection {shortened(wrong[0])}", f"{_DIGITS} hexadecimal digits")
     joined = bytes.fromhex("".join(map(str, identities)))
@@ -195,7 +195,7 @@ def _same_collection(rows: NDArray[np.uint64]) -> BoolArray:
 
 def _covered(parts: Sequence[RespondentSet], times: int) -> int:
     """Return how many respondents are in so many of the parts, or in more."""
-    rows = _sorted(np.concatenate([RespondentSet.none().intervals, *(one.intervals for one in parts)]))
+    rows = _sorted(np.concatenate([RespondentSet.none().intervals, *(part.intervals for part in parts)]))
     unit = np.append(0, np.cumsum(~_same_collection(rows)))[: len(rows)]
     units, places = np.tile(unit, 2), np.concatenate([rows[:, 3], rows[:, 4]])
     change = np.repeat([1, -1], len(rows))
@@ -324,9 +324,9 @@ class CrossedRows:
 def merged_rows(known: tuple[CrossedRows, ...], added: tuple[CrossedRows, ...]) -> tuple[CrossedRows, ...]:
     """Add rows of other respondents to the first ones that were asked the same, or append them."""
     rows = list(known)
-    for one in added:
-        place = next((place for place, other in enumerate(rows) if other.asked == one.asked), len(rows))
-        rows[place:] = [rows[place] + one, *rows[place + 1 :]] if place < len(rows) else [one]
+    for more in added:
+        position = next((number for number, other in enumerate(rows) if other.asked == more.asked), len(rows))
+        rows[position:] = [rows[position] + more, *rows[position + 1 :]] if position < len(rows) else [more]
     return tuple(rows)
 
 

@@ -76,36 +76,36 @@ def source_of(table: Table) -> Table | None:
 def overlapping(tables: Sequence[Table]) -> dict[tuple[int, int], int]:
     """Return how many respondents two tables have in common, by the indices of every two that have any."""
     asked: dict[tuple[int, ...], list[int]] = defaultdict(list)
-    for place, table in enumerate(tables):
+    for index, table in enumerate(tables):
         for unit in table.parts.asked:
-            asked[unit].append(place)
+            asked[unit].append(index)
     pairs = sorted({pair for places in asked.values() for pair in combinations(places, 2)})
     numbers: dict[RespondentSet, int] = {}
     number = [numbers.setdefault(table.parts, len(numbers)) for table in tables]
     known: dict[tuple[int, int], int] = {}
-    found = {}
-    for one, other in pairs:
-        both = number[one], number[other]
+    common = {}
+    for first, second in pairs:
+        both = number[first], number[second]
         if both not in known:
-            known[both] = tables[one].parts.common(tables[other].parts)
+            known[both] = tables[first].parts.common(tables[second].parts)
         if known[both]:
-            found[one, other] = known[both]
-    return found
+            common[first, second] = known[both]
+    return common
 
 
 def labels(table: Table) -> frozenset[str]:
     """Return the labels of the answers that a table's blocks count, or those of the tables that it was made of."""
     waiting, seen = [table], {id(table): table}
     while waiting:
-        more = {id(one): one for one in waiting.pop().sources if id(one) not in seen}
+        more = {id(source): source for source in waiting.pop().sources if id(source) not in seen}
         seen |= more
         waiting += more.values()
-    return frozenset(label for one in seen.values() for block in one.blocks for label in block.answers)
+    return frozenset(label for table in seen.values() for block in table.blocks for label in block.answers)
 
 
 def common_to(behind: Sequence[TableReports]) -> dict[tuple[int, int], SharedReports]:
     """Return what every two tables with common respondents have in common."""
-    respondents = overlapping([one.table for one in behind])
+    respondents = overlapping([reports.table for reports in behind])
     return {pair: SharedReports.of(behind[pair[0]], behind[pair[1]], n) for pair, n in respondents.items()}
 
 
@@ -119,8 +119,8 @@ def reports_once(tables: Sequence[Table]) -> tuple[int, int]:
     graph.add_nodes_from(range(len(tables)))
     n = simulated = 0
     for component in nx.connected_components(graph):
-        members = [tables[one] for one in component]
-        own = members[0].n if len(members) == 1 else RespondentSet.different(one.parts for one in members)
+        members = [tables[index] for index in component]
+        own = members[0].n if len(members) == 1 else RespondentSet.different(table.parts for table in members)
         n, simulated = n + own, simulated + _simulated(members, own)
     return n, simulated
 
@@ -128,14 +128,15 @@ def reports_once(tables: Sequence[Table]) -> tuple[int, int]:
 def _simulated(tables: Sequence[Table], n: int) -> int:
     """Return how many of the n reports behind tables that share them were simulated."""
     # a table of all of them says it; else blocks that count different answers do
-    found = [(one.n, one.simulated) for one in tables]
-    blocks = sorted((block for one in tables for block in one.blocks), key=lambda block: block.n)
+    counts = [(table.n, table.simulated) for table in tables]
+    blocks = sorted((block for table in tables for block in table.blocks), key=lambda block: block.n)
     different = {block.answers: block for block in blocks}
-    found.append((sum(one.n for one in different.values()), sum(one.tally.simulated for one in different.values())))
-    known = [simulated for reports, simulated in found if reports == n]
+    once = different.values()
+    counts.append((sum(block.n for block in once), sum(block.tally.simulated for block in once)))
+    known = [simulated for reports, simulated in counts if reports == n]
     if known:
         return known[0]
-    counted, drawn = (int(sum(numbers)) for numbers in zip(*found, strict=True))
+    counted, drawn = (int(sum(numbers)) for numbers in zip(*counts, strict=True))
     return -(-n * drawn // counted)
 
 
@@ -144,11 +145,11 @@ def sharing_in_words(tables: Sequence[Table]) -> list[str]:
     collected = [table for table in tables if not isinstance(table.provenance, Reconstructed)]
     tables = [table.sources[0] if isinstance(table.provenance, Consistent) else table for table in collected]
     common = overlapping(tables)
-    reports = {one for pair in common if _share_reports(tables[pair[0]], tables[pair[1]]) for one in pair}
-    others = {one for pair in common for one in pair} - reports
+    reports = {index for pair in common if _share_reports(tables[pair[0]], tables[pair[1]]) for index in pair}
+    others = {index for pair in common for index in pair} - reports
     said = []
     if reports:
-        counted = all(tables[one].rows for one in reports)
+        counted = all(tables[index].rows for index in reports)
         how = "these were kept" if counted else "blocks that count the same are known"
         said.append(f"{len(reports)} tables share reports: {how}, which gives the covariance of their errors.")
     if others:
@@ -156,10 +157,10 @@ def sharing_in_words(tables: Sequence[Table]) -> list[str]:
     return said
 
 
-def _share_reports(one: Table, other: Table) -> bool:
+def _share_reports(table: Table, other: Table) -> bool:
     """Say whether tables with common respondents count the same answers of theirs, or answers of the same rows."""
-    rows = {id(found) for found in one.rows}.intersection(map(id, other.rows))
-    return bool(rows) or not labels(one).isdisjoint(labels(other))
+    rows = {id(crossed) for crossed in table.rows}.intersection(map(id, other.rows))
+    return bool(rows) or not labels(table).isdisjoint(labels(other))
 
 
 class TableReports:
@@ -176,13 +177,14 @@ class TableReports:
     @cached_property
     def reports(self) -> dict[Hashable, int]:
         """Index of each block by what it counts: answers, to one question, through one noise."""
-        return {(one.answers, one.noise, _function(one.question)): place for place, one in enumerate(self.blocks)}
+        numbered = enumerate(self.blocks)
+        return {(block.answers, block.noise, _function(block.question)): index for index, block in numbered}
 
     @cached_property
     def rows(self) -> list[tuple[int, CrossedRows]]:
         """Indices of the blocks that count answers of rows, with these rows."""
         numbered = enumerate(self.blocks)
-        return [(place, rows) for place, block in numbered for rows in self.table.rows if rows.are_behind(block)]
+        return [(index, rows) for index, block in numbered for rows in self.table.rows if rows.are_behind(block)]
 
     @cached_property
     def weights(self) -> list[FloatArray]:
@@ -206,32 +208,32 @@ class SharedReports:
     unknown: str
 
     @classmethod
-    def of(cls, one: TableReports, other: TableReports, respondents: int) -> SharedReports:
+    def of(cls, own: TableReports, other: TableReports, respondents: int) -> SharedReports:
         """Compare the blocks of two tables that have so many respondents in common."""
-        rows = tuple(_common_rows(one, other)) if one.table.rows and other.table.rows else ()
-        alike = not rows and not one.labels.isdisjoint(other.labels)
-        blocks = tuple(_common_blocks(one, other)) if alike else ()
-        covered = sum(n for _, _, n in blocks) + sum(found.n for _, _, found in rows)
+        rows = tuple(_common_rows(own, other)) if own.table.rows and other.table.rows else ()
+        alike = not rows and not own.labels.isdisjoint(other.labels)
+        blocks = tuple(_common_blocks(own, other)) if alike else ()
+        covered = sum(n for _, _, n in blocks) + sum(shared.n for _, _, shared in rows)
         if covered == respondents:
             return cls(blocks, rows, "")
-        different = one.labels and other.labels and one.labels.isdisjoint(other.labels)
+        different = own.labels and other.labels and own.labels.isdisjoint(other.labels)
         return cls((), (), SAMPLING if different else REPORTS)
 
 
-def _common_rows(one: TableReports, other: TableReports) -> Iterator[tuple[int, int, CrossedRows]]:
+def _common_rows(own: TableReports, other: TableReports) -> Iterator[tuple[int, int, CrossedRows]]:
     """Yield blocks that count answers of the same rows, or of rows of which the one are among the other."""
-    for (i, rows), (j, more) in product(one.rows, other.rows):
+    for (i, rows), (j, more) in product(own.rows, other.rows):
         common = rows.n if rows is more else rows.parts.common(more.parts)
         if common and common in (rows.n, more.n):
             yield i, j, rows if common == rows.n else more
 
 
-def _common_blocks(one: TableReports, other: TableReports) -> Iterator[tuple[int, int, int]]:
+def _common_blocks(own: TableReports, other: TableReports) -> Iterator[tuple[int, int, int]]:
     """Yield blocks that count the same reports, and how many: those that the smaller one has."""
-    for reports, i in one.reports.items():
+    for reports, i in own.reports.items():
         j = other.reports.get(reports)
         if j is not None:
-            yield i, j, min(one.blocks[i].n, other.blocks[j].n)
+            yield i, j, min(own.blocks[i].n, other.blocks[j].n)
 
 
 def _function(question: Question) -> Hashable:
@@ -262,23 +264,23 @@ class Contribution(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cluster:
-    """Tables, by index, with errors of unknown dependence; `spreads` are the parts of covariances that may depend."""
+    """Tables, by index, with errors of unknown dependence; `covariances` are the parts of theirs that may depend."""
 
     members: tuple[int, ...]
-    spreads: tuple[FloatArray, ...]
+    covariances: tuple[FloatArray, ...]
 
     def slack(self, parts: Sequence[Contribution], size: int) -> FloatArray:
         """Return by how much, at most, the covariance of a sum exceeds that of independent errors."""
-        added = [parts[one].matrix @ spread @ parts[one].matrix.T for one, spread in self]
-        weights = shares([float(np.trace(one)) for one in added])
+        added = [parts[index].matrix @ covariance @ parts[index].matrix.T for index, covariance in self]
+        weights = shares([float(np.trace(covariance)) for covariance in added])
         total = np.zeros((size, size))
-        for (one, _), own, weight in zip(self, added, weights, strict=True):
+        for (index, _), own, weight in zip(self, added, weights, strict=True):
             if weight > 0:
-                total[np.ix_(parts[one].places, parts[one].places)] += (1 / weight - 1) * own
+                total[np.ix_(parts[index].places, parts[index].places)] += (1 / weight - 1) * own
         return total
 
     def __iter__(self) -> Iterator[tuple[int, FloatArray]]:
-        return zip(self.members, self.spreads, strict=True)
+        return zip(self.members, self.covariances, strict=True)
 
 
 def shares(variances: Sequence[float]) -> FloatArray:
@@ -305,33 +307,33 @@ class SharedRows:
 
         many, n = self.rows.copies.size, self.rows.n
         step = max(1, _AT_ONCE // max(size, 1))
-        sums = {one: np.zeros((weights.shape[1], size)) for one, weights in self.weights.items()}
+        sums = {index: np.zeros((weights.shape[1], size)) for index, weights in self.weights.items()}
         for first in range(0, many, step):
             chunk = slice(first, first + step)
             copies = self.rows.copies[chunk]
             summed = np.zeros((copies.size, size))
-            for one, weights in self.weights.items():
-                summed[:, parts[one].places] += (parts[one].matrix @ weights)[:, self.sent[one][chunk]].T
-            for one, sent in self.sent.items():
-                shape = (len(sums[one]), copies.size)
+            for index, weights in self.weights.items():
+                summed[:, parts[index].places] += (parts[index].matrix @ weights)[:, self.sent[index][chunk]].T
+            for index, sent in self.sent.items():
+                shape = (len(sums[index]), copies.size)
                 by_output = csr_array((copies, (sent[chunk], np.arange(copies.size))), shape)
-                sums[one] = sums[one] + np.asarray(by_output @ summed)
-        found = {}
-        for one, total in sums.items():
-            outputs = total / n - np.outer(self.counts(one) / n, total.sum(axis=0) / n)
-            found[one] = over_degrees_of_freedom(self.weights[one] @ outputs, n)
-        return found
+                sums[index] = sums[index] + np.asarray(by_output @ summed)
+        covariances = {}
+        for index, total in sums.items():
+            outputs = total / n - np.outer(self.counts(index) / n, total.sum(axis=0) / n)
+            covariances[index] = over_degrees_of_freedom(self.weights[index] @ outputs, n)
+        return covariances
 
-    def counts(self, one: int) -> FloatArray:
+    def counts(self, index: int) -> FloatArray:
         """Return how often each output of a table was sent."""
-        many = self.weights[one].shape[1]
-        return np.bincount(self.sent[one], weights=self.rows.copies, minlength=many).astype(float)
+        many = self.weights[index].shape[1]
+        return np.bincount(self.sent[index], weights=self.rows.copies, minlength=many).astype(float)
 
-    def own(self, one: int) -> FloatArray:
+    def own(self, index: int) -> FloatArray:
         """Return the covariance of one table's estimate, as far as the rows are behind it."""
-        weights = self.weights[one]
-        spread = multinomial_covariance(self.counts(one) / self.rows.n)
-        return over_degrees_of_freedom(weights @ spread @ weights.T, self.rows.n)
+        weights = self.weights[index]
+        covariance = multinomial_covariance(self.counts(index) / self.rows.n)
+        return over_degrees_of_freedom(weights @ covariance @ weights.T, self.rows.n)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -362,38 +364,38 @@ class Stacked:
         if not common:
             return cls.independent(own)
         clusters, known, bound = _clusters(tables, own, common)
-        for place in {place for pair, found in known.items() if found.blocks for place in pair}:
-            own[place] = _covariance_by_blocks(behind[place])
+        for index in {index for pair, shared in known.items() if shared.blocks for index in pair}:
+            own[index] = _covariance_by_blocks(behind[index])
         counted = _counted(behind, known)
         for group in counted:
-            for place in group.weights:
-                only = len(behind[place].blocks) == 1
+            for index in group.weights:
+                only = len(behind[index].blocks) == 1
                 # no cell is known better than to one report, where all rows are alike
-                floor = np.diag(np.maximum(1 / group.rows.n**2 - np.diagonal(group.own(place)), 0))
-                own[place] = floor if only else own[place] - group.own(place)
+                floor = np.diag(np.maximum(1 / group.rows.n**2 - np.diagonal(group.own(index)), 0))
+                own[index] = floor if only else own[index] - group.own(index)
         pairs = {
-            (one, other): _covariance_of_pair(found, behind[one], behind[other])
-            for (one, other), found in known.items()
-            if not any({one, other} <= group.weights.keys() for group in counted)
+            (first, second): _covariance_of_pair(shared, behind[first], behind[second])
+            for (first, second), shared in known.items()
+            if not any({first, second} <= group.weights.keys() for group in counted)
         }
         return cls(tuple(own), pairs, counted, clusters, bound)
 
     def with_sum(self, parts: Sequence[Contribution], size: int) -> list[FloatArray]:
         """Return the covariance of every table's cells with a sum of all tables, but for what clusters may add."""
-        found: list[FloatArray] = [np.zeros((len(own), size)) for own in self.own]
-        for total, own, (places, matrix) in zip(found, self.own, parts, strict=True):
+        covariances: list[FloatArray] = [np.zeros((len(own), size)) for own in self.own]
+        for total, own, (places, matrix) in zip(covariances, self.own, parts, strict=True):
             total[:, places] += own @ matrix.T
-        for (one, other), covariance in self.pairs.items():
-            found[one][:, parts[other].places] += covariance @ parts[other].matrix.T
-            found[other][:, parts[one].places] += covariance.T @ parts[one].matrix.T
+        for (first, second), covariance in self.pairs.items():
+            covariances[first][:, parts[second].places] += covariance @ parts[second].matrix.T
+            covariances[second][:, parts[first].places] += covariance.T @ parts[first].matrix.T
         for group in self.counted:
-            for one, more in group.with_sum(parts, size).items():
-                found[one] += more
-        return found
+            for index, more in group.with_sum(parts, size).items():
+                covariances[index] += more
+        return covariances
 
-    def covariance(self, place: int) -> FloatArray:
+    def covariance(self, index: int) -> FloatArray:
         """Return the covariance of one table by itself."""
-        return sum((group.own(place) for group in self.counted if place in group.weights), self.own[place])
+        return sum((group.own(index) for group in self.counted if index in group.weights), self.own[index])
 
     def covariance_of(self, parts: Sequence[Contribution], size: int) -> FloatArray:
         """Return the covariance of a sum of all tables, shape (size, size); an upper bound, where `bound` says so."""
@@ -411,12 +413,12 @@ def sum_at(parts: Sequence[Contribution], covariances: Sequence[FloatArray], siz
     return total
 
 
-def _covariance_by_blocks(one: TableReports) -> FloatArray:
+def _covariance_by_blocks(reports: TableReports) -> FloatArray:
     """Return the covariance of a table's estimate, each block's at its own tally, as for the covariance of a pair.
 
     So tables of the same blocks do not vary from each other. No cell is known better than to one report.
     """
-    alone = next((block for block in one.blocks if block.n == 1), None)
+    alone = next((block for block in reports.blocks if block.n == 1), None)
     if alone is not None:
         raise NotIdentifiedError(
             f"a single report to a question about {' and '.join(alone.question.about)}, which does not show how far "
@@ -424,23 +426,24 @@ def _covariance_by_blocks(one: TableReports) -> FloatArray:
             "at least two reports to every question",
             "Collect more respondents, or ask fewer questions.",
         )
-    spreads = [over_degrees_of_freedom(_report_covariance(block), block.n) for block in one.blocks]
-    own = np.sum([weight @ spread @ weight.T for weight, spread in zip(one.weights, spreads, strict=True)], axis=0)
-    return np.asarray(own + np.diag(np.maximum(1 / one.table.n**2 - np.diagonal(own), 0)))
+    covariances = [over_degrees_of_freedom(_report_covariance(block), block.n) for block in reports.blocks]
+    pairs = zip(reports.weights, covariances, strict=True)
+    own = np.sum([weights @ covariance @ weights.T for weights, covariance in pairs], axis=0)
+    return np.asarray(own + np.diag(np.maximum(1 / reports.table.n**2 - np.diagonal(own), 0)))
 
 
-def _covariance_of_pair(common: SharedReports, one: TableReports, other: TableReports) -> FloatArray:
-    total = np.zeros((one.table.domain.size(), other.table.domain.size()))
+def _covariance_of_pair(common: SharedReports, own: TableReports, other: TableReports) -> FloatArray:
+    total = np.zeros((own.table.domain.size(), other.table.domain.size()))
     for i, j, n in common.blocks:
-        block, again = one.blocks[i], other.blocks[j]
-        spread = over_degrees_of_freedom(block.n * _report_covariance(block), block.n)
-        total += n / (block.n * again.n) * (one.weights[i] @ spread @ other.weights[j].T)
+        block, again = own.blocks[i], other.blocks[j]
+        covariance = over_degrees_of_freedom(block.n * _report_covariance(block), block.n)
+        total += n / (block.n * again.n) * (own.weights[i] @ covariance @ other.weights[j].T)
     for i, j, rows in common.rows:
-        sent = {0: one.sent(i, rows), 1: other.sent(j, rows)}
-        pair = SharedRows(rows, {0: one.weights[i], 1: other.weights[j]}, sent)
+        sent = {0: own.sent(i, rows), 1: other.sent(j, rows)}
+        pair = SharedRows(rows, {0: own.weights[i], 1: other.weights[j]}, sent)
         size = total.shape[1]
         second = [Contribution(np.arange(0), np.zeros((0, len(total)))), Contribution(np.arange(size), np.eye(size))]
-        share = rows.n**2 / (one.blocks[i].n * other.blocks[j].n)
+        share = rows.n**2 / (own.blocks[i].n * other.blocks[j].n)
         total += share * pair.with_sum(second, size)[0]
     return total
 
@@ -458,32 +461,32 @@ def _clusters(
     """Return tables whose dependence is unknown, the pairs whose covariance is known, and why others are bounds."""
     import networkx as nx
 
-    graph: nx.Graph[int] = nx.Graph(pair for pair, found in common.items() if found.unknown)
+    graph: nx.Graph[int] = nx.Graph(pair for pair, shared in common.items() if shared.unknown)
     clusters, covered, worst = [], set(), ""
     for component in nx.connected_components(graph):
         members = tuple(sorted(component))
-        inside = [found for pair, found in common.items() if component.issuperset(pair)]
-        dependent = any(found.unknown == REPORTS for found in inside)
-        spreads = [own[one] if dependent else _sampling(tables[one]) for one in members]
-        clusters.append(Cluster(members, tuple(spreads)))
+        inside = [shared for pair, shared in common.items() if component.issuperset(pair)]
+        dependent = any(shared.unknown == REPORTS for shared in inside)
+        covariances = [own[index] if dependent else _sampling(tables[index]) for index in members]
+        clusters.append(Cluster(members, tuple(covariances)))
         covered |= component if dependent else set()
         worst = REPORTS if dependent else worst or SAMPLING
-    known = {pair: found for pair, found in common.items() if not found.unknown and not covered.issuperset(pair)}
+    known = {pair: shared for pair, shared in common.items() if not shared.unknown and not covered.issuperset(pair)}
     return tuple(clusters), known, worst
 
 
 def _counted(behind: Sequence[TableReports], known: Mapping[tuple[int, int], SharedReports]) -> tuple[SharedRows, ...]:
     """Group tables that count answers of the same rows, and have nothing else in common."""
     groups: dict[int, tuple[CrossedRows, dict[int, int]]] = {}
-    for (one, other), found in known.items():
-        for i, j, rows in found.rows if len(found.rows) == 1 else ():
-            if (i, rows) in behind[one].rows and (j, rows) in behind[other].rows:
-                groups.setdefault(id(rows), (rows, {}))[1].update({one: i, other: j})
+    for (first, second), shared in known.items():
+        for i, j, rows in shared.rows if len(shared.rows) == 1 else ():
+            if (i, rows) in behind[first].rows and (j, rows) in behind[second].rows:
+                groups.setdefault(id(rows), (rows, {}))[1].update({first: i, second: j})
     return tuple(
         SharedRows(
             rows,
-            {one: behind[one].weights[number] for one, number in numbers.items()},
-            {one: behind[one].sent(number, rows) for one, number in numbers.items()},
+            {index: behind[index].weights[number] for index, number in numbers.items()},
+            {index: behind[index].sent(number, rows) for index, number in numbers.items()},
         )
         for rows, numbers in groups.values()
         if all(pair in known for pair in combinations(sorted(numbers), 2))
@@ -492,13 +495,14 @@ def _counted(behind: Sequence[TableReports], known: Mapping[tuple[int, int], Sha
 
 def _sampling(table: Table) -> FloatArray:
     """Return the part of a table's covariance that is due to the sampling of its respondents."""
-    spread = multinomial_covariance(positive_shares(table.linear[0]))
+    covariance = multinomial_covariance(positive_shares(table.linear[0]))
     blocks = [block for block in table.blocks if block.n]
     if not blocks or (len(blocks) == 1 and blocks[0].question.is_bijection):
-        return over_degrees_of_freedom(spread, table.n)
+        return over_degrees_of_freedom(covariance, table.n)
     if all_truth_or_fake(blocks):
         stack = TruthOrFakeStack.of(blocks)
         truthful = stack.n * stack.truth**2
-        return np.asarray(spread * (truthful**2 / stack.n).sum() / truthful.sum() ** 2)
+        return np.asarray(covariance * (truthful**2 / stack.n).sum() / truthful.sum() ** 2)
     moved = [weight @ block.design()[0] for weight, block in zip(unbiased_weights(blocks), blocks, strict=True)]
-    return np.asarray(sum(one @ spread @ one.T / block.n for one, block in zip(moved, blocks, strict=True)))
+    pairs = zip(moved, blocks, strict=True)
+    return np.asarray(sum(matrix @ covariance @ matrix.T / block.n for matrix, block in pairs))

@@ -137,7 +137,7 @@ class Table(Result):
         """Refuse more reports than respondents, and a statement that promises more than reports, or sources, keep."""
         # a table of others counts reports of respondents who answered several questions
         own: tuple[Table | CrossedRows, ...] = () if self.figures or self.sources else (self, *self.rows)
-        for reports, most in ((one.n, one.parts.n) for one in own):
+        for reports, most in ((counted.n, counted.parts.n) for counted in own):
             if reports > most:
                 raise LdpstatsError(f"{reports:,} reports of {most:,} respondents", "one report of a respondent")
         # answers to several groups cost no more than their levels together
@@ -178,9 +178,9 @@ class Table(Result):
     def _estimated(self, method: str) -> Estimate:
         answered = [block for block in self.blocks if block.n > 0]
         refuse_empty(len(answered), f"the table of {' and '.join(self.attributes)}")
-        found = TABLE_METHODS[method].estimated(answered)
+        estimate = TABLE_METHODS[method].estimated(answered)
         # some methods take the last blocks only
-        return replace(found, privacy=self.privacy, simulated=min(self.simulated, found.n))
+        return replace(estimate, privacy=self.privacy, simulated=min(self.simulated, estimate.n))
 
     @property
     def estimate(self) -> FloatArray:
@@ -219,10 +219,10 @@ class Table(Result):
         """
         if self.figures and not self.figures.measured and not self.blocks:
             return self.cells.estimate, self.covariance
-        found = self.unbiased
+        unbiased = self.unbiased
         if not self.blocks or self.figures:
-            return found.estimate, found.covariance
-        return found.estimate, steady_covariance([block for block in self.blocks if block.n], found)
+            return unbiased.estimate, unbiased.covariance
+        return unbiased.estimate, steady_covariance([block for block in self.blocks if block.n], unbiased)
 
     @cached_property
     def measured(self) -> Measured:
@@ -243,9 +243,9 @@ class Table(Result):
         if self.figures or other.figures:
             if not (self.figures and other.figures):
                 return False
-            one, two = self.figures.shown, other.figures.shown
-            same = np.array_equal(one.estimate, two.estimate) and np.array_equal(one.covariance, two.covariance)
-            return same and one.n == two.n
+            own, its = self.figures.shown, other.figures.shown
+            same = np.array_equal(own.estimate, its.estimate) and np.array_equal(own.covariance, its.covariance)
+            return same and own.n == its.n
         return all(
             ours.asked == theirs.asked and ours.n == theirs.n and np.array_equal(ours.tally.counts, theirs.tally.counts)
             for ours, theirs in zip(self.blocks, other.blocks, strict=True)
@@ -287,7 +287,7 @@ class Table(Result):
 
     @cached_property
     def _made_of(self) -> tuple[Table, ...]:
-        return tuple(dict.fromkeys(one for source in self.sources for one in source.made_of))
+        return tuple(dict.fromkeys(leaf for source in self.sources for leaf in source.made_of))
 
     def settled(self) -> Table:
         """Return the table without its assumption, where one of the groups that it was made of has all its attributes.
@@ -743,15 +743,15 @@ class Table(Result):
         """
         blocks = [block for block in self.blocks if block.n]
         try:
-            found = self.unbiased
+            unbiased = self.unbiased
         except NotIdentifiedError:
             return self.measured
         if len(blocks) == 1 and blocks[0].question.is_bijection:
             own = measured_by(blocks)
-            return Measured.of_cells(found.estimate, own.sums.T @ own.covariance @ own.sums, found.n)
+            return Measured.of_cells(unbiased.estimate, own.sums.T @ own.covariance @ own.sums, unbiased.n)
         faked = all_truth_or_fake(blocks)
-        covariance = found.covariance if faked else LinearPooling(blocks).covariance(steadied(found))
-        return Measured.of_cells(found.estimate, covariance, found.n)
+        covariance = unbiased.covariance if faked else LinearPooling(blocks).covariance(steadied(unbiased))
+        return Measured.of_cells(unbiased.estimate, covariance, unbiased.n)
 
     def to_frame(self, alpha: float = 0.05) -> pd.DataFrame:
         """Return a row per cell, labelled by category: estimate, std_err and pointwise interval.
@@ -810,11 +810,11 @@ class Table(Result):
         else:
             intervals = self.cells.intervals_in_words(alpha)
             columns += [self.cells.std_err, *self.conf_int(alpha).reshape(cells, 2).T]
-        figures = [f"{one:.4f}" for one in np.stack(columns, axis=-1).ravel().tolist()]
-        labels = product(*([str(one) for one in values] for values in self.domain.categories.values()))
+        figures = [f"{figure:.4f}" for figure in np.stack(columns, axis=-1).ravel().tolist()]
+        labels = product(*([str(category) for category in values] for values in self.domain.categories.values()))
         rows = [
-            [*label, *figures[len(columns) * place : len(columns) * (place + 1)], *"---"[len(columns) - 1 :]]
-            for place, label in enumerate(labels)
+            [*label, *figures[len(columns) * row : len(columns) * (row + 1)], *"---"[len(columns) - 1 :]]
+            for row, label in enumerate(labels)
         ]
         headers = [*self.attributes, "proportion", "std err", f"{level} from", "to"]
         sentences = [
@@ -898,10 +898,10 @@ def fit_of(tables: Iterable[Table]) -> ChannelFit:
     """Test whether the reports of all tables fit their channels, at the stated level for all together."""
     tables = list(tables)
     # those that were asked alike at once; each table keeps its own
-    made_of = dict.fromkeys(one for table in tables for one in table.made_of)
-    new = [one for one in made_of if not one.sources and "_fit" not in vars(one)]
-    for one, fit in zip(new, channel_fits([one.blocks for one in new]), strict=True):
-        vars(one)["_fit"] = fit
+    made_of = dict.fromkeys(leaf for table in tables for leaf in table.made_of)
+    new = [leaf for leaf in made_of if not leaf.sources and "_fit" not in vars(leaf)]
+    for leaf, fit in zip(new, channel_fits([leaf.blocks for leaf in new]), strict=True):
+        vars(leaf)["_fit"] = fit
     fits = [table.channel_fit() for table in tables]
     return ChannelFit(tuple(part for fit in fits for part in fit.components), sum(fit.n for fit in fits))
 

@@ -100,14 +100,14 @@ class TableSet(Result):
         names = listed(attributes)
         table = self._tables.get(frozenset(self.domain.project(names).names))
         if table is None:
-            wider = next((one.attributes for one in self if set(names) < set(one.attributes)), None)
+            wider = next((table.attributes for table in self if set(names) < set(table.attributes)), None)
             wanted = repr(names[0]) if len(names) == 1 else repr(list(names))
             advice = (
                 f"tables.pooled({wanted}) adds all wider tables up, tables[{wider!r}].marginal({wanted}) one of them."
                 if wider
                 else f"ldpstats.reconstruct(tables, {wanted}) says what follows from other tables, and what it assumes."
             )
-            raise LdpstatsError(f"no table of {names!r}", one_line([one.attributes for one in self]), advice)
+            raise LdpstatsError(f"no table of {names!r}", one_line([table.attributes for table in self]), advice)
         return table.reordered(names)
 
     @property
@@ -167,8 +167,8 @@ class TableSet(Result):
         >>> from ldpstats import Domain, SampledGroups
         >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"], "age": ["young", "old"]})
         >>> tables = SampledGroups(domain, epsilon=1.0).simulate(np.full(8, 1000), rng=1)
-        >>> one, all_of_them = tables["sex", "car"].marginal("sex"), tables.pooled("sex")
-        >>> (one.n, one.std_err.round(4)), (all_of_them.n, all_of_them.std_err.round(4))
+        >>> margin, pooled = tables["sex", "car"].marginal("sex"), tables.pooled("sex")
+        >>> (margin.n, margin.std_err.round(4)), (pooled.n, pooled.std_err.round(4))
         ((2666, array([0.0322, 0.0322])), (5333, array([0.0228, 0.0228])))
         """
         target = self.domain.project(attributes, *more)
@@ -332,7 +332,7 @@ class TableSet(Result):
             *(origin.words for origin in self.origins),
             *self.privacy.sentences(self.n),
             *sharing_in_words(list(self)),
-            *(f"{' × '.join(one.attributes)} assumes: {one.assumption}." for one in self if one.assumption),
+            *(f"{' × '.join(table.attributes)} assumes: {table.assumption}." for table in self if table.assumption),
             ASSUMED,
             *self.warnings,
         ]
@@ -364,62 +364,62 @@ def _refuse_same_reports(ours: TableSet, theirs: TableSet) -> None:
     sides = [_by_unit(tables) for tables in ((ours, theirs) if known else ())]
     checked = set()
     for unit in set(sides[0]).intersection(sides[1]) if known else ():
-        for one, other in product(*(side[unit].items() for side in sides)):
-            pair = (one[0], other[0])
-            if pair not in checked and any(own != wider and own & wider for own, wider in product(one[1], other[1])):
+        for (own, groups), (other, other_groups) in product(*(side[unit].items() for side in sides)):
+            pair, pairs = (own, other), product(groups, other_groups)
+            if pair not in checked and any(group != wider and group & wider for group, wider in pairs):
                 checked.add(pair)
                 RespondentSet.together(pair)
 
 
 def _by_unit(tables: TableSet) -> dict[tuple[int, ...], dict[RespondentSet, list[frozenset[str]]]]:
     """Return for every unit of a collection who was asked it, and about which attributes."""
-    found: dict[tuple[int, ...], dict[RespondentSet, list[frozenset[str]]]] = {}
+    by_unit: dict[tuple[int, ...], dict[RespondentSet, list[frozenset[str]]]] = {}
     for table in tables:
         for unit in table.parts.asked:
-            found.setdefault(unit, {}).setdefault(table.parts, []).append(frozenset(table.attributes))
-    return found
+            by_unit.setdefault(unit, {}).setdefault(table.parts, []).append(frozenset(table.attributes))
+    return by_unit
 
 
 def _merged_tables(
-    one: Table | None, other: Table | None, known: dict[tuple[int, ...], tuple[CrossedRows, ...]]
+    table: Table | None, other: Table | None, known: dict[tuple[int, ...], tuple[CrossedRows, ...]]
 ) -> Table:
     """Add two tables of different respondents; rows that are `known` were added up for another table already."""
-    if one is None or other is None:
-        found = one or other
-        assert found is not None  # the group came from one of the two sets
-        return found
-    if one.figures or other.figures:
+    if table is None or other is None:
+        alone = table or other
+        assert alone is not None  # the group came from one of the two sets
+        return alone
+    if table.figures or other.figures:
         raise LdpstatsError(
-            f"two tables of {one.attributes}, one not estimated from its own reports",
+            f"two tables of {table.attributes}, one not estimated from its own reports",
             "tables that still have their reports",
         )
-    if one.method != other.method:
+    if table.method != other.method:
         raise LdpstatsError(
-            f"two tables of {one.attributes}, estimated by {one.method!r} and {other.method!r}",
+            f"two tables of {table.attributes}, estimated by {table.method!r} and {other.method!r}",
             "tables estimated by the same method",
-            f"Take estimated_by({one.method!r}) of both sets first.",
+            f"Take estimated_by({table.method!r}) of both sets first.",
         )
     # each block's reports go to the first one that asked the same through the same noise, or stand behind all others
-    joined = list(one.blocks)
+    joined = list(table.blocks)
     places: dict[Hashable, int] = {}
-    for place, block in enumerate(one.blocks):
-        places.setdefault((block.asked, block.answers), place)
-    for block in other.reordered(one.attributes).blocks:
-        place = places.setdefault((block.asked, block.answers), len(joined))
-        if place == len(joined):
+    for position, block in enumerate(table.blocks):
+        places.setdefault((block.asked, block.answers), position)
+    for block in other.reordered(table.attributes).blocks:
+        position = places.setdefault((block.asked, block.answers), len(joined))
+        if position == len(joined):
             joined.append(block)
         else:
-            joined[place] = joined[place].merged_with(block)
-    both = tuple(map(id, (*one.rows, *other.rows)))
+            joined[position] = joined[position].merged_with(block)
+    both = tuple(map(id, (*table.rows, *other.rows)))
     if both not in known:
-        known[both] = merged_rows(one.rows, other.rows)
+        known[both] = merged_rows(table.rows, other.rows)
     return replace(
-        one,
+        table,
         blocks=tuple(joined),
-        privacy=one.privacy.joined(other.privacy),
-        parts=RespondentSet.together([one.parts, other.parts]),
-        provenance=merged(one.provenance, other.provenance, one.attributes),
-        sources=(*(one.sources or (one,)), *(other.sources or (other,))) if one.sources or other.sources else (),
+        privacy=table.privacy.joined(other.privacy),
+        parts=RespondentSet.together([table.parts, other.parts]),
+        provenance=merged(table.provenance, other.provenance, table.attributes),
+        sources=(*(table.sources or (table,)), *(other.sources or (other,))) if table.sources or other.sources else (),
         rows=known[both],
     )
 

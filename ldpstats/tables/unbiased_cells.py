@@ -66,7 +66,7 @@ def improper_in_words(proportions: FloatArray) -> list[str]:
 def is_sparse(table: Table) -> bool:
     """Say whether blocks that ask the same counted some report fewer than 20 times: too few for a normal law."""
     counted: dict[object, FloatArray] = {}
-    for block in (one.by_value for one in own_reports(table)):
+    for block in (reported.by_value for reported in own_reports(table)):
         alike = (block.question, block.noise.outputs)
         counted[alike] = counted.get(alike, np.zeros(block.noise.outputs)) + block.tally.counts
     return any(bool(counts.min() < FEW) for counts in counted.values())
@@ -83,8 +83,8 @@ def never_certain(table: Table, cells: Estimate) -> FloatArray:
 def steadied(table: Table, cells: Estimate) -> Estimate:
     """Return the estimate with half a respondent more in every cell, none below zero; its covariance never vanishes."""
     shares = shares_of(cells)
-    spread = UnbiasedPooling(own_reports(table)).covariance(shares)
-    return replace(cells, estimate=shares, spread=spread, bounds=None, own=None)
+    covariance = UnbiasedPooling(own_reports(table)).covariance(shares)
+    return replace(cells, estimate=shares, spread=covariance, bounds=None, own=None)
 
 
 # a share below it is rounding
@@ -120,8 +120,8 @@ class AdjustedResiduals:
     @property
     def scaled(self) -> FloatArray:
         """The adjusted residuals: standard normal under independence, pointwise and approximately."""
-        found: FloatArray = self.deviation / self.std_err
-        return found
+        residuals: FloatArray = self.deviation / self.std_err
+        return residuals
 
     @classmethod
     def none(cls, shape: tuple[int, int], why_not: str) -> AdjustedResiduals:
@@ -140,20 +140,20 @@ def adjusted_residuals(table: Table, rows: Sequence[str], columns: Sequence[str]
         return AdjustedResiduals.none(shape, cells)
     square = cells.estimate.reshape(shape)
     margins = square.sum(axis=1), square.sum(axis=0)
-    there, total = tuple(one > _TINY for one in margins), square.sum()
+    there, total = tuple(margin > _TINY for margin in margins), square.sum()
     named = [
         named_categories(table, side, np.flatnonzero(~seen))
         for side, seen in zip((rows, columns), there, strict=True)
         if not seen.all()
     ]
     unseen = f"not estimated above zero: {'; '.join(named)}" if named else ""
-    if min(int(one.sum()) for one in there) < 2 or total < _TINY:
+    if min(int(seen.sum()) for seen in there) < 2 or total < _TINY:
         return AdjustedResiduals.none(shape, unseen or "there is one category")
-    row, column = (np.maximum(one, 0) / np.maximum(one, 0).sum() for one in margins)
+    row, column = (np.maximum(margin, 0) / np.maximum(margin, 0).sum() for margin in margins)
     own = own_reports(table)
-    spread = UnbiasedPooling(own).covariance(np.outer(row, column).ravel()) if own else never_certain(table, cells)
-    variances = np.diagonal(covariance_of_interactions(spread, row[:, None], column[None, :])).reshape(shape).copy()
-    beyond = _of_products(spread.reshape(*shape, *shape), row, column) / total**2
+    covariance = UnbiasedPooling(own).covariance(np.outer(row, column).ravel()) if own else never_certain(table, cells)
+    variances = np.diagonal(covariance_of_interactions(covariance, row[:, None], column[None, :])).reshape(shape).copy()
+    beyond = _of_products(covariance.reshape(*shape, *shape), row, column) / total**2
     variances += np.maximum(beyond - _SMALL * variances, 0)
     known = np.logical_and.outer(*there)
     expected = np.where(known, np.outer(*margins) / total, math.nan)
@@ -166,15 +166,15 @@ def interactions(columns: FloatArray, row: FloatArray, column: FloatArray, out: 
 
     The margins r (..., rows, 1) and c (..., 1, columns) sum to one; `out` may be the columns themselves.
     """
-    found = np.empty(columns.shape) if out is None else out
+    deviations = np.empty(columns.shape) if out is None else out
     step = max(1, _AT_ONCE // max(1, math.prod(columns.shape[:-1])))
     for first in range(0, columns.shape[-1], step):
         part = columns[..., first : first + step]
         cells = part.reshape(*part.shape[:-2], row.shape[-2], column.shape[-1], part.shape[-1])
         cells = cells - row[..., None] * cells.sum(axis=-3, keepdims=True)
         cells -= column[..., None] * cells.sum(axis=-2, keepdims=True)
-        found[..., first : first + step] = cells.reshape(part.shape)
-    return found
+        deviations[..., first : first + step] = cells.reshape(part.shape)
+    return deviations
 
 
 def covariance_of_interactions(covariance: FloatArray, row: FloatArray, column: FloatArray) -> FloatArray:
@@ -183,20 +183,20 @@ def covariance_of_interactions(covariance: FloatArray, row: FloatArray, column: 
     return interactions(of_rows, row, column, out=of_rows)
 
 
-def _of_products(spread: FloatArray, row: FloatArray, column: FloatArray) -> FloatArray:
+def _of_products(covariance: FloatArray, row: FloatArray, column: FloatArray) -> FloatArray:
     """Return the variance of deviations beyond the first order: of products of both margins' errors."""
-    rows, columns = np.einsum("ijkl->ik", spread), np.einsum("ijkl->jl", spread)
-    both = np.einsum("ijkl->il", spread)
-    of_row, of_column = (np.eye(one.size) - one[:, None] for one in (row, column))
-    alone = (np.diagonal(of_one @ one @ of_one.T) for of_one, one in ((of_row, rows), (of_column, columns)))
-    found: FloatArray = np.outer(*alone) + (of_row @ both @ of_column.T) ** 2
-    return found
+    rows, columns = np.einsum("ijkl->ik", covariance), np.einsum("ijkl->jl", covariance)
+    both = np.einsum("ijkl->il", covariance)
+    of_row, of_column = (np.eye(margin.size) - margin[:, None] for margin in (row, column))
+    alone = (np.diagonal(margin @ own @ margin.T) for margin, own in ((of_row, rows), (of_column, columns)))
+    variances: FloatArray = np.outer(*alone) + (of_row @ both @ of_column.T) ** 2
+    return variances
 
 
 def named_categories(table: Table, attributes: Sequence[str], places: IntArray) -> str:
     """Name some attributes and combinations of their categories, the first five of many."""
     index = table.domain.index(attributes)
-    labels = [" and ".join(map(str, index[place])) for place in places[:_NAMED]]
+    labels = [" and ".join(map(str, index[cell])) for cell in places[:_NAMED]]
     more = f" and {places.size - _NAMED} more" if places.size > _NAMED else ""
     return f"{' and '.join(attributes)} {', '.join(labels)}{more}"
 

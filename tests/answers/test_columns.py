@@ -70,21 +70,11 @@ def test_numbers_are_read_off_a_frame_in_order(values: object, categories: list[
     assert domain.decode(domain.encode(frame))["a"].tolist() == frame["a"].tolist()
 
 
-def test_equal_numbers_are_the_same_category() -> None:
-    frame = pd.DataFrame({"a": [1.0, 2.0], "b": [1, 0]})
-    assert Domain({"a": [1, 2], "b": [True, False]}).encode(frame).tolist() == [[0, 0], [1, 1]]
-
-
 def test_categorical_keeps_its_order_and_the_categories_nobody_chose() -> None:
     frame = pd.DataFrame({"a": pd.Categorical(["b", "b"], categories=["c", "b", "a"])})
     domain = Domain.from_frame(frame)
     assert domain.categories["a"] == ("c", "b", "a")
     assert domain.encode(frame).ravel().tolist() == [1, 1]
-
-
-def test_codes_follow_the_domain_and_not_the_categorical() -> None:
-    frame = pd.DataFrame({"a": pd.Categorical(["b", "a"], categories=["b", "a"])})
-    assert Domain({"a": ["a", "b"]}).encode(frame).ravel().tolist() == [1, 0]
 
 
 def test_some_columns_of_a_frame(answers: pd.DataFrame) -> None:

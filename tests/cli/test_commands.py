@@ -100,7 +100,7 @@ def test_an_output_without_room_is_a_message() -> None:
     if not full.exists():
         pytest.skip("no device that is full")
     with full.open("w") as out:
-        command = [sys.executable, "-m", "ldpstats", "plan", "--shape", "2x2", "--n", "1000", "--epsilon", "1"]
+        command = [sys.executable, "-m", "ldpstats", "vignettes", "list"]
         done = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 3
     assert done.stderr.startswith("Error: ")

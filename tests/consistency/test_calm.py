@@ -65,9 +65,9 @@ def summing(domain: Domain, kept: tuple[str, ...]) -> np.ndarray[Any, Any]:
     return np.eye(domain.size(kept))[:, domain.cells(codes, kept)]
 
 
-def least_squares_errors(release: DesignProblem, groups: tuple[tuple[str, ...], ...]) -> tuple[float, float]:
+def least_squares_errors(problem: DesignProblem, groups: tuple[tuple[str, ...], ...]) -> tuple[float, float]:
     """Return the mean squared error of all tables of k attributes by least squares, and what sampling has in it."""
-    domain, each = release.domain, release.n / len(groups)
+    domain, each = problem.domain, problem.n / len(groups)
     covered = {part for group in groups for order in range(1, len(group) + 1) for part in combinations(group, order)}
     bases = {name: contrasts(len(domain.categories[name])) for name in domain.names}
     effects = [
@@ -78,8 +78,8 @@ def least_squares_errors(release: DesignProblem, groups: tuple[tuple[str, ...], 
     information, sampling = np.zeros((2, basis.shape[1], basis.shape[1]))
     for group in groups:
         cells = domain.size(group)
-        name = best_name(cells, release.epsilon) if release.mechanism == "auto" else release.mechanism
-        used = mechanism(name, k=cells, epsilon=release.epsilon)
+        name = best_name(cells, problem.epsilon) if problem.mechanism == "auto" else problem.mechanism
+        used = mechanism(name, k=cells, epsilon=problem.epsilon)
         covariance = used.noise.covariance(np.full(cells, 1 / cells))
         # over the contrasts, since the total is known; of one respondent they have the variance 1 / cells
         centred = contrasts(cells)[:, 1:]
@@ -87,7 +87,7 @@ def least_squares_errors(release: DesignProblem, groups: tuple[tuple[str, ...], 
         information += each * basis.T @ summing(domain, group).T @ centred @ weighted
         sampling += each * weighted.T @ weighted / cells
     inverse = np.linalg.inv(information)
-    parts = [summing(domain, target) @ basis for target in combinations(domain.names, release.k)]
+    parts = [summing(domain, target) @ basis for target in combinations(domain.names, problem.k)]
     spreads = inverse, inverse @ sampling @ inverse
     total, sampled = (float(np.mean([np.trace(part @ spread @ part.T) for part in parts])) for spread in spreads)
     return total, sampled
@@ -97,26 +97,26 @@ def least_squares_errors(release: DesignProblem, groups: tuple[tuple[str, ...], 
 @pytest.mark.parametrize("epsilon", [0.5, 4.0])
 @pytest.mark.parametrize("k", [2, 3])
 def test_the_expected_errors_are_those_of_least_squares(used: str, epsilon: float, k: int) -> None:
-    release = DesignProblem(MIXED, 1000, epsilon, k, used)
-    candidates = [*release.candidates(), ("uneven", (("a", "b", "c"), ("a", "d"), ("b", "d"), ("a", "b")))]
+    problem = DesignProblem(MIXED, 1000, epsilon, k, used)
+    candidates = [*problem.candidates(), ("uneven", (("a", "b", "c"), ("a", "d"), ("b", "d"), ("a", "b")))]
     assert len(candidates) >= 4
     for made, groups in candidates:
-        design, (total, sampling) = release.designed(made, groups), least_squares_errors(release, groups)
+        design, (total, sampling) = problem.designed(made, groups), least_squares_errors(problem, groups)
         assert design.error == pytest.approx(total, rel=1e-9)
         assert design.sampling_error == pytest.approx(sampling, rel=1e-9)
 
 
 def test_what_is_left_open_are_the_interactions_that_no_view_holds() -> None:
-    release = DesignProblem(MIXED, 1000, 1.0, 3, "grr")
+    problem = DesignProblem(MIXED, 1000, 1.0, 3, "grr")
     pairs = tuple(combinations(MIXED.names, 2))
     missing = [
         prod(len(MIXED.categories[name]) - 1 for name in target) / (MIXED.size(target) - 1)
         for target in combinations(MIXED.names, 3)
     ]
-    design = release.designed("pairs", pairs)
+    design = problem.designed("pairs", pairs)
     assert design.left_open == pytest.approx(np.mean(missing), rel=1e-12)
     assert design.covered == 0
-    assert release.designed("more", (*pairs[:3], ("a", "b", "c"))).covered == 0.25
+    assert problem.designed("more", (*pairs[:3], ("a", "b", "c"))).covered == 0.25
 
 
 def test_the_choice_leaves_as_little_open_as_the_threshold_allows() -> None:
@@ -130,15 +130,6 @@ def test_the_choice_leaves_as_little_open_as_the_threshold_allows() -> None:
 def test_where_no_views_keep_the_threshold_those_with_the_least_error_are_taken() -> None:
     design = calm_views(binary(8), 1000, 1.0)
     assert design.error == min(one.error for one in design.considered) > 1e-4
-
-
-def test_mechanisms_by_size_are_never_worse_than_grr_or_olh() -> None:
-    groups = covering_groups(MIXED, 3)
-    for epsilon in (0.5, 1.0, 2.0, 4.0):
-        auto, grr, olh = (
-            DesignProblem(MIXED, 1000, epsilon, 3, name).designed("", groups).error for name in ("auto", "grr", "olh")
-        )
-        assert auto <= min(grr, olh) * (1 + 1e-9)
 
 
 def test_every_respondent_reports_one_view_at_full_epsilon() -> None:
@@ -164,7 +155,7 @@ def test_without_noise_views_give_back_a_population_without_further_interactions
     truth, views_of = pairwise_population(MIXED, 3), tuple(map(tuple, groups))
     design = DesignProblem(MIXED, 4 * 10**8, 40.0, 3, "auto").designed("named", views_of)
     assert design.left_open > 0
-    tables = design.protocol().simulate(np.round(truth * design.release.n).astype(np.int64), rng=1)
+    tables = design.protocol().simulate(np.round(truth * design.problem.n).astype(np.int64), rng=1)
     marginals = marginals_of(tables)
     model = fit_maximum_entropy(marginals)
     for target in combinations(MIXED.names, 3):

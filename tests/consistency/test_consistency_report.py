@@ -9,6 +9,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
+from support.noisy_tables import implausible
 from support.spoken import spoken
 
 import ldpstats as ldp
@@ -130,11 +131,6 @@ def test_other_tables_are_reported_with_those_before():
     assert found.apart == report().apart
 
 
-def test_a_saved_set_has_the_same_report():
-    again = ldp.TableSet.from_json(ldp.make_consistent(collected()).to_json())
-    assert_same(ldp.consistency_report(again), report())
-
-
 def assert_same(one: ldp.ConsistencyReport, other: ldp.ConsistencyReport) -> None:
     pd.testing.assert_frame_equal(one.to_frame(), other.to_frame())
     pd.testing.assert_frame_equal(one.margins, other.margins)
@@ -160,13 +156,7 @@ def test_what_was_not_made_consistent_is_refused():
 def test_reports_that_do_not_fit_their_channel_are_named_in_words_and_in_plain_values():
     protocol = ldp.SampledGroups(DOMAIN, k=2, epsilon=1.0, mechanism="grr")
     first, *others = protocol.simulate(PEOPLE * 10, rng=3)
-    block = first.blocks[0]
-    counts = np.zeros_like(block.tally.counts)
-    counts[0] = block.n  # everybody's report is the same
-    forged = dataclasses.replace(
-        first, blocks=(dataclasses.replace(block, tally=dataclasses.replace(block.tally, counts=counts)),)
-    )
-    tables = ldp.TableSet(DOMAIN, [forged, *others], protocol.privacy())
+    tables = ldp.TableSet(DOMAIN, [implausible(first), *others], protocol.privacy())
     found = ldp.consistency_report(ldp.make_consistent(tables))
     warning = " ".join(found.to_dict()["warning"])
     assert "channel" in warning

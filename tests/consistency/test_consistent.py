@@ -68,12 +68,6 @@ def test_what_agrees_already_comes_back_unchanged(groups: str, method: Any) -> N
 
 
 @each_method
-def test_consistent_tables_stay_as_they_are(method: Any) -> None:
-    once = make_consistent(collected(GROUPS["triples"]), method)
-    assert flat(make_consistent(once, method)) == pytest.approx(flat(once), abs=1e-7)
-
-
-@each_method
 @each_group
 def test_the_order_of_tables_and_of_attributes_does_not_matter(groups: str, method: Any) -> None:
     tables = collected(GROUPS[groups], mechanism="oue")

@@ -23,7 +23,7 @@ from ldpstats.estimation.simplex import proportionally_fitted
 from ldpstats.numbers.arrays import FloatArray
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("size", [1, 300])
 def test_marginals_on_a_junction_tree_are_sums_over_the_joint_table(seed: int, size: float) -> None:
     rng, sizes, groups = random_graph(seed)
@@ -50,7 +50,7 @@ def test_the_size_of_a_tree_that_could_never_be_formed_is_known() -> None:
     assert JunctionTree.of(pairwise(sizes), sizes).cells == 36 * 16
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("size", [1, 30])
 def test_means_and_covariances_of_terms_are_those_of_the_joint_table(seed: int, size: float) -> None:
     rng, sizes, groups = random_graph(seed)
@@ -187,7 +187,7 @@ def test_no_distribution_is_nearer(name: str, n: int, epsilon: float, mechanism:
     assert cells @ slope - slope.min() < 1e-2
 
 
-@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.parametrize("seed", range(20))
 def test_tables_of_a_hundred_and_of_a_billion_respondents_are_fitted_together(seed: int) -> None:
     rng, sizes, groups = random_graph(seed)
     truth = rng.dirichlet(np.full(math.prod(sizes.values()), rng.choice([0.05, 0.3, 1]))).reshape(*sizes.values())
@@ -206,8 +206,7 @@ def test_tables_of_a_hundred_and_of_a_billion_respondents_are_fitted_together(se
         assert np.all(np.abs(cells - summed(truth, list(sizes), one.attributes)) < 7 / np.sqrt(one.precision.min()))
 
 
-@pytest.mark.parametrize("name", ["survey", "asia"])
-@pytest.mark.parametrize("factor", [1e-8, 1e-4, 1e4])
+@pytest.mark.parametrize(("name", "factor"), [("survey", 1e-8), ("asia", 1e-4), ("survey", 1e4)])
 def test_only_ratios_of_variances_matter(name: str, factor: float) -> None:
     """Marginals that contradict each other by thousands of standard errors are fitted as well as any."""
     marginals = pairs_of(name, 8000, 2.0, seed=9)
@@ -263,7 +262,7 @@ def slope_by_refitting(marginals: Sequence[Marginal], wanted: Sequence[str]) -> 
     return slopes
 
 
-@pytest.mark.parametrize("model", ["chain", "cycle", "threes"])
+@pytest.mark.parametrize("model", ["cycle", "threes"])
 def test_the_covariance_is_that_of_the_fit_to_slightly_other_marginals(model: str) -> None:
     joint = log_linear(SIZES, MODELS[model], np.random.default_rng(12))
     rng, marginals = np.random.default_rng(13), []

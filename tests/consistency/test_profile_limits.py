@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 from scipy.stats import binom
 
 from ldpstats import GRR, OUE, SS, Domain, SampledGroups, mechanism
-from ldpstats.consistency.marginals import Attributes, Marginal, marginals_of, rise_of_variance
+from ldpstats.consistency.marginals import Attributes, Marginal, rise_of_variance
 from ldpstats.consistency.maximum_entropy import MaximumEntropy, fit_maximum_entropy, weighed_together
 from ldpstats.consistency.profile_limits import ProfileLimits
 from ldpstats.consistency.reconstruction import reconstruct
@@ -94,7 +94,7 @@ def test_limits_are_what_a_solver_finds(sizes: Mapping[str, int], seed: int) -> 
     found = ProfileLimits.of(marginals, tuple(sizes))
     model = found.profile.model
     assert model.marginal(tuple(sizes)).min() < 0.003
-    for cell in range(0, found.size, found.size // 4):
+    for cell in range(0, found.size, 5):
         low, high = found.profile.interval(np.arange(found.size) == cell, Z)
         assert high == pytest.approx(least(model, cell, up=True), abs=0.03 * (high - low))
         assert low == pytest.approx(least(model, cell, up=False), abs=0.03 * (high - low))
@@ -177,25 +177,6 @@ def test_a_cell_that_is_estimated_as_zero_is_not_certain() -> None:
     assert np.all(high > truth[rare])
     assert np.all(high < 0.05)
     assert errors == pytest.approx(high / Z, rel=0.02)
-
-
-def test_zeros_of_many_collections_are_covered() -> None:
-    """The seeds are fixed. By the delta method at the fit itself few of them are."""
-    truth, names, covered, usual = adult_like().ravel(), tuple(SIZES), [], []
-    for seed in range(2):
-        counts = np.random.default_rng(seed).multinomial(10_000, truth)
-        marginals = weighed_together(marginals_of(SampledGroups(DOMAIN, epsilon=2.0).simulate(counts, rng=seed)))
-        profile = ProfileLimits.of(marginals, names).profile
-        model = profile.model
-        cells = model.marginal(names)
-        errors = np.sqrt(np.maximum(np.diagonal(model.covariance(names)), 0))
-        for cell in np.flatnonzero((cells < 1e-4) & (truth > 1e-5)):
-            low, high = profile.interval(np.arange(cells.size) == cell, Z)
-            covered.append(low <= truth[cell] <= high)
-            usual.append(abs(cells[cell] - truth[cell]) <= Z * errors[cell])
-    assert len(covered) > 25
-    assert np.mean(covered) > 0.93
-    assert np.mean(usual) < 0.5
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 8.0])

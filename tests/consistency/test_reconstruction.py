@@ -23,8 +23,6 @@ from ldpstats import (
     SampledGroups,
     Table,
     TableSet,
-    association,
-    independence_test,
 )
 from ldpstats.answers.questions import Question
 from ldpstats.consistency import reconstruction_methods
@@ -230,28 +228,18 @@ def test_proportions_are_proper_and_attributes_may_stand_in_any_order(method: An
 
 @pytest.mark.parametrize("method", ["em", pytest.param("l2", marks=pytest.mark.exhaustive)])
 def test_standard_errors_are_those_of_repeated_collections(method: Any) -> None:
-    """The ratio of mean variances from 100 collections strays by a tenth; by half never, the seeds being fixed.
+    """The ratio of mean variances from 50 collections strays by a seventh; by half never, the seeds being fixed.
 
     Those of maximum entropy are compared with enumeration in tables/test_shared.py.
     """
     estimates, variances = [], []
-    for seed in range(100):
+    for seed in range(50):
         tables = tables_of_chain(4.0, seed=seed)
-        made = reconstruct(tables, tuple("abc"), method, n_resamples=20 if seed < 10 else 2)
+        made = reconstruct(tables, tuple("abc"), method, n_resamples=20 if seed < 6 else 2)
         estimates.append(made.estimate.ravel())
-        if seed < 10:
+        if seed < 6:
             variances.append(np.diagonal(made.covariance))
     assert np.mean(variances) == pytest.approx(np.var(estimates, axis=0, ddof=1).mean(), rel=0.5)
-
-
-def test_what_nobody_was_asked_is_not_tested_and_an_effect_rests_on_the_model() -> None:
-    made = reconstruct(tables_of_chain(4.0, groups=PAIRS), tuple("ac"))
-    with pytest.raises(NotIdentifiedError):
-        independence_test(made)
-    low, high = association(made).conf_int()
-    pairs = chain().sum(axis=(1, 3))
-    gaps = pairs - np.outer(pairs.sum(axis=1), pairs.sum(axis=0))
-    assert low < np.sqrt((gaps**2 / np.outer(pairs.sum(axis=1), pairs.sum(axis=0))).sum()) < high
 
 
 def test_the_result_says_how_it_was_made() -> None:
@@ -334,7 +322,7 @@ def redrawn(table: Table, rng: np.random.Generator) -> Table:
     )
 
 
-@pytest.mark.parametrize("method", ["l2", "l1", "elastic-net", "shrinkage"])
+@pytest.mark.parametrize("method", ["l2", "shrinkage"])
 def test_covariances_of_refits_are_those_of_reconstructions_of_tables_drawn_anew(method: Any) -> None:
     """Each of 30 drawn sets is put together from the start; mean variances of 30 stray by a quarter at most."""
     tables = tables_of_chain(3.0)

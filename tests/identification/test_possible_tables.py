@@ -104,7 +104,7 @@ def test_pointwise_limits_of_identified_cells_are_their_normal_intervals() -> No
     assert "simultaneous" in bounds_of(ABC, one, ["a", "b"], simultaneous=True).covers
 
 
-@pytest.mark.parametrize("seed", range(1, 5))
+@pytest.mark.parametrize("seed", range(1, 3))
 def test_pointwise_limits_lie_between_those_of_all_cells_at_once_and_the_identified_set(seed: int) -> None:
     one = measured(ABC, PAIRS, some_joint(ABC, seed), 800, seed)
     single, together = (bounds_of(ABC, one, ["a", "b", "c"], simultaneous=both) for both in (False, True))
@@ -124,8 +124,7 @@ def at_the_ends() -> dict[str, tuple[Domain, list[tuple[str, str]], Array, Array
     alike = np.tile(np.eye(2)[:, None], (1, 4, 1)).ravel() / 8
     return {
         "an exclusive or": (BITS, PAIRS, xor(1.0), sums_of(BITS, ("a", "b", "c"))[1]),
-        "a is c, both independent of b: equal": (four, CHAIN, alike, sums_of(four, ("a", "c"))[0]),
-        "a is c, both independent of b: unequal": (four, CHAIN, alike, -sums_of(four, ("a", "c"))[1]),
+        "a is c, both independent of b": (four, CHAIN, alike, -sums_of(four, ("a", "c"))[1]),
     }
 
 

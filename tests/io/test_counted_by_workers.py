@@ -196,10 +196,10 @@ def test_a_worker_that_is_killed_while_it_counts_changes_nothing(tmp_path: Path)
     ldp.write_reports(path, protocol, people(), rng=1)
     rows = protocol.reports(people(), rng=1)
     expected = ldp.tables_of(path, protocol).to_json()
-    count = counted_by_workers._count_place
+    count = counted_by_workers._count_part
     dying = killing_once(count, tmp_path / "killed", lambda *arguments: arguments[-1].start == 6)
     with by_value(__name__), two_workers(tmp_path) as client:
-        with patch.object(counted_by_workers, "_count_place", dying):
+        with patch.object(counted_by_workers, "_count_part", dying):
             assert ldp.tables_of(path, protocol, scheduler=client).to_json() == expected
         assert (tmp_path / "killed").exists()
         # a client that connects while a worker comes back may be told two things at once, which distributed asserts not

@@ -5,10 +5,8 @@ from __future__ import annotations
 import random
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
@@ -85,21 +83,6 @@ def test_a_footer_of_another_file_is_refused(path: Path) -> None:
     parquet.write_table(table, path, row_group_size=16)
     with pytest.raises(DamagedFileError, match="the rows from 0 on are others"):
         ldp.tables_of(path, NUMBERS)
-
-
-@pytest.mark.parametrize("kind", PROTOCOLS)
-def test_others_read_it_as_pandas_does(tmp_path: Path, kind: str) -> None:
-    protocol = PROTOCOLS[kind]
-    ldp.write_reports(tmp_path / "r.parquet", protocol, people(50), rng=1)
-    read = pd.read_parquet(tmp_path / "r.parquet")
-    sent = protocol.sent(people(50), rng=1)
-    assert read["row"].tolist() == [one.row for one in sent.reports for _ in one.people]
-    for one in sent.reports:
-        own: Any = read.loc[read["row"] == one.row, "report"].tolist()
-        if not protocol.adaptive and one.data.ndim == 1:
-            assert [int.from_bytes(x, "little") if isinstance(x, bytes) else x for x in own] == one.data.tolist()
-        elif not protocol.adaptive and one.data.dtype == np.uint8:
-            assert [list(x) for x in own] == one.data.tolist()
 
 
 def test_it_is_as_compact_as_its_reports(tmp_path: Path) -> None:

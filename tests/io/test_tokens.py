@@ -8,7 +8,7 @@ from support.report_files import PROTOCOLS
 
 from ldpstats.errors import LdpstatsError
 from ldpstats.io.columns import Ragged
-from ldpstats.io.tokens import LONGEST_TOKEN, KnownTokens, checked_policy, checked_tokens
+from ldpstats.io.tokens import LONGEST_TOKEN, KnownTokens, checked_tokens, refuse_other_policies
 
 
 def ragged(texts: list[str]) -> Ragged:
@@ -60,4 +60,4 @@ def test_tokens_and_policies_are_checked() -> None:
         with pytest.raises(LdpstatsError, match="the token"):
             checked_tokens([wrong])
     with pytest.raises(LdpstatsError, match="tokens"):
-        checked_policy("never")
+        refuse_other_policies("never")

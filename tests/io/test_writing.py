@@ -35,6 +35,25 @@ def test_frames_one_after_the_other_are_one_collection(tmp_path: Path, kind: str
     assert all(abs(table.n - one.n) <= 4 for table, one in zip(tables, once, strict=True))
 
 
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("kind", PROTOCOLS)
+def test_others_read_files_as_pandas_does(tmp_path: Path, kind: str, suffix: str) -> None:
+    protocol, path = PROTOCOLS[kind], tmp_path / f"r.{suffix}"
+    ldp.write_reports(path, protocol, people(50), rng=1)
+    read = pd.read_csv(path, comment="#") if suffix == "csv" else pd.read_parquet(path)
+    sent = protocol.sent(people(50), rng=1).reports
+    assert read["row"].tolist() == [one.row for one in sent for _ in one.people]
+    if protocol.adaptive:
+        assert read["report"].tolist() == np.concatenate([one.data for one in sent]).tolist()
+        assert read["block"].tolist() == np.concatenate([one.blocks for one in sent]).tolist()
+    for one in sent if suffix == "parquet" and not protocol.adaptive else ():
+        own: Any = read.loc[read["row"] == one.row, "report"].tolist()
+        if one.data.ndim == 1:
+            assert [int.from_bytes(x, "little") if isinstance(x, bytes) else x for x in own] == one.data.tolist()
+        elif one.data.dtype == np.uint8:
+            assert [list(x) for x in own] == one.data.tolist()
+
+
 def test_the_same_seed_writes_the_same_file_and_without_one_it_is_no_simulation(tmp_path: Path) -> None:
     for suffix in SUFFIXES:
         for name in ("a", "b"):

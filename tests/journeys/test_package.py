@@ -49,11 +49,6 @@ def test_importing_loads_no_library() -> None:
     assert not loaded & HEAVY
 
 
-def test_help_loads_no_library() -> None:
-    help_alone = "from ldpstats.cli import main; main(['--help'], standalone_mode=False)"
-    assert not libraries(help_alone) & HEAVY
-
-
 def test_a_table_and_its_test_load_what_they_need() -> None:
     code = """import ldpstats as ldp; ldp.independence_test(ldp.SampledGroups(ldp.Domain({'a': [0, 1], 'b': [0, 1]}),
         epsilon=1.0).simulate([[500, 500], [500, 500]], rng=1)['a', 'b'])"""

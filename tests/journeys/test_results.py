@@ -172,8 +172,9 @@ def test_its_plain_values_are_json(name: str) -> None:
     assert json.loads(json.dumps(plain, allow_nan=False)) is not None
 
 
-@pytest.mark.parametrize("name", RESULTS)
+@pytest.mark.parametrize("name", [name for name in HOSTILE_RESULTS if name != "protocol"])
 def test_it_comes_back_from_a_file_and_says_the_same(name: str) -> None:
+    """All others are read again in tests/saving."""
     again = type(made(name)).from_json(made(name).to_json())
     assert type(again) is type(made(name))
     assert repr(again) == repr(made(name))

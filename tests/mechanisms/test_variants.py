@@ -41,7 +41,6 @@ def uneven_fakes(k: Any, epsilon: Any) -> FakeResponse:
 
 VARIANTS: dict[str, Callable[[int, float], Mechanism]] = {
     "RAPPOR of one hash function, three bits": lambda k, e: RAPPOR(k, e, bits=3, hashes=1, cohorts=k, seed=1),
-    "RAPPOR of three": lambda k, e: RAPPOR(k, e, bits=5 if k < 10 else 128, hashes=3, seed=2),
     "O-RR with two symbols": lambda k, e: ORR(k, e, symbols=2, cohorts=2 * k, seed=1),
     "O-RAPPOR with two permutations": lambda k, e: ORAPPOR(k, e, bits=4 if k < 10 else 128, hashes=2),
     "O-RR over candidates": lambda k, e: OpenRR(e, symbols=3, cohorts=9 if k == 2 else 2 * k).over(names(k)),

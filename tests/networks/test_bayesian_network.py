@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 import math
 import pickle
 from functools import reduce
@@ -16,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import chi2_contingency, chisquare
-from support.comparisons import assert_tells
+from support.comparisons import refused
 from support.random_networks import full_joint, random_network
 
 from ldpstats import BayesianNetwork, Domain, LdpstatsError
@@ -84,9 +83,8 @@ def test_other_models_are_refused() -> None:
         (nx.DiGraph([("a", "b")]), "DiGraph"),
         (pgmpy_pair(["x", "z"]), "'z'"),
     ):
-        with pytest.raises(LdpstatsError) as error:
+        with refused(LdpstatsError, part):
             BayesianNetwork.from_pgmpy(model)
-        assert_tells(error, part)
     more = pgmpy_pair(["x", "y"])
     more.remove_edge("a", "b")
     with pytest.raises(LdpstatsError):
@@ -285,7 +283,7 @@ def test_every_probability_has_a_row() -> None:
     told = frame[(frame.attribute == "c") & (frame.category == "y") & (frame.given == "b = 1, a = False")]
     assert told.probability.tolist() == [network.tables["c"][1, 1, 1]]
     assert frame[frame.attribute == "a"].given.tolist() == ["", ""]
-    plain = json.loads(json.dumps(network.to_dict()))
+    plain = network.to_dict()
     assert BayesianNetwork(Domain(plain["attributes"]), plain["parents"], plain["tables"]) == network
 
 
@@ -317,9 +315,8 @@ GOOD: dict[str, Any] = {
 )
 def test_what_is_no_network_is_refused(changed: dict[str, Any], part: str) -> None:
     BayesianNetwork(**GOOD)
-    with pytest.raises(LdpstatsError) as error:
+    with refused(LdpstatsError, part):
         BayesianNetwork(**GOOD | changed)
-    assert_tells(error, part)
 
 
 def test_more_records_than_memory_holds_are_refused():

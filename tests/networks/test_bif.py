@@ -11,7 +11,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 from hypothesis import example, given, settings, strategies as st
-from support.comparisons import assert_tells
+from support.comparisons import refused
 from support.random_networks import random_network
 
 from ldpstats import BayesianNetwork, Domain, LdpstatsError
@@ -88,11 +88,10 @@ def test_no_name_and_no_bit_is_lost(domain: Domain, tmp_path: Path) -> None:
     assert BayesianNetwork.from_bif(tmp_path / "network.bif") == made
 
 
-@pytest.mark.parametrize("domain", [PLAIN, SPACED])
-def test_pgmpy_reads_what_is_written(domain: Domain, tmp_path: Path) -> None:
+def test_pgmpy_reads_what_is_written(tmp_path: Path) -> None:
     from pgmpy.readwrite import BIFReader, BIFWriter
 
-    made = network_over(domain)
+    made = network_over(SPACED)
     made.to_bif(tmp_path / "network.bif")
     model = BIFReader(str(tmp_path / "network.bif")).get_model()
     assert model.check_model()
@@ -102,7 +101,7 @@ def test_pgmpy_reads_what_is_written(domain: Domain, tmp_path: Path) -> None:
         np.testing.assert_allclose(theirs.tables[name], table, rtol=0, atol=1e-12)
     (tmp_path / "theirs.bif").write_text(str(BIFWriter(made.to_pgmpy())), encoding="utf-8")
     back = BayesianNetwork.from_bif(tmp_path / "theirs.bif")
-    assert {*back.domain.names} == {*domain.names}
+    assert {*back.domain.names} == {*SPACED.names}
     for name, table in made.tables.items():
         np.testing.assert_allclose(back.tables[name], table, rtol=0, atol=1e-12)
 
@@ -124,7 +123,7 @@ def pgmpy_grammars() -> dict[str, Any]:
 
 
 @given(DOMAINS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @example(
     {
         "age (years)": ["[0, 25)", "(0, 25]", "0_25"],
@@ -176,9 +175,8 @@ def test_other_categories_than_texts_become_texts(tmp_path: Path) -> None:
 
 def test_categories_that_are_the_same_as_texts_are_refused(tmp_path: Path) -> None:
     made = network_over(Domain({"a": [1, "1"]}))
-    with pytest.raises(LdpstatsError) as error:
+    with refused(LdpstatsError, "'a'", "1, '1'"):
         made.to_bif(tmp_path / "network.bif")
-    assert_tells(error, "'a'", "1, '1'")
     assert not list(tmp_path.iterdir())
 
 
@@ -263,14 +261,13 @@ def test_damaged_files_are_refused_by_line(changed: str, into: str, parts: Seque
     BayesianNetwork.from_bif(path)
     assert changed in SMALL
     path.write_text(SMALL.replace(changed, into))
-    with pytest.raises(LdpstatsError) as error:
+    with refused(LdpstatsError, "network.bif", *parts):
         BayesianNetwork.from_bif(path)
-    assert_tells(error, "network.bif", *parts)
 
 
 def test_files_that_end_anywhere_or_lack_anything_raise_one_error_or_are_read() -> None:
     text, rng, read = FOREIGN, np.random.default_rng(1), 0
-    for _ in range(3000):
+    for _ in range(1000):
         start, end = np.sort(rng.integers(0, len(text), 2))
         mark = rng.choice([*'{}()[];,|"/\\ \n.9x'])
         cut = (text[:start], text[:start] + text[end:], text[:start] + mark + text[start:])
@@ -279,7 +276,7 @@ def test_files_that_end_anywhere_or_lack_anything_raise_one_error_or_are_read() 
         except LdpstatsError:
             continue
         read += 1
-    assert 300 < read < 2700
+    assert 100 < read < 900
 
 
 def test_large_files_and_tables_are_refused_before_they_are_made(tmp_path: Path) -> None:

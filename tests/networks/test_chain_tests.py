@@ -56,7 +56,14 @@ def test_share_is_that_of_the_definition():
     assert turned.share == pytest.approx(found.share, rel=1e-9)
 
 
-@pytest.mark.parametrize("protocol", [ldp.SampledGroups, ldp.HadamardCoefficients, partial(ldp.PerAttribute, k=2)])
+@pytest.mark.parametrize(
+    "protocol",
+    [
+        ldp.SampledGroups,
+        partial(ldp.PerAttribute, k=2),
+        pytest.param(ldp.HadamardCoefficients, marks=pytest.mark.exhaustive),
+    ],
+)
 def test_half_of_a_chain_is_rejected_no_more_often_than_the_level_says(protocol: Callable[..., ldp.Protocol]):
     """False failures: 1e-6, the quantile of the binomial law."""
     runs, ends = 60, CHAIN.sum(axis=1)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pandas as pd
 import pytest
+from support.noisy_tables import implausible
 
 import ldpstats as ldp
 from ldpstats.networks.classifier import Classifier, naive_bayes
@@ -88,14 +88,8 @@ def test_a_classifier_of_another_label_is_refused() -> None:
 
 def test_reports_that_do_not_fit_their_channel_get_a_warning_in_everything_that_is_made_of_them() -> None:
     tables = ldp.SampledGroups(DOMAIN, epsilon=5.0, groups=PAIRS, mechanism="grr").simulate(PEOPLE.astype(int), rng=1)
-    found = naive_bayes(ldp.TableSet(DOMAIN, map(_spoilt, tables), tables.privacy), "ill")
+    found = naive_bayes(ldp.TableSet(DOMAIN, map(implausible, tables), tables.privacy), "ill")
     accuracy = found.expected_accuracy(n_resamples=5)
     for result in (found, accuracy, found.fitted):
         assert "IMPLAUSIBLE" in str(result)
         assert any("IMPLAUSIBLE" in note for note in result.picture().notes)
-
-
-def _spoilt(table: ldp.Table) -> ldp.Table:
-    (block,) = table.blocks
-    alike = np.where(np.arange(block.tally.counts.size) == 0, block.n, 0)
-    return replace(table, blocks=(replace(block, tally=replace(block.tally, counts=alike)),))

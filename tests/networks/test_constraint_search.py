@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import combinations
 
 import networkx as nx
@@ -12,7 +13,6 @@ from support.colliders import COLLIDER, collected, people_of_a_collider, turned
 import ldpstats as ldp
 from ldpstats import (
     Domain,
-    HadamardCoefficients,
     NotIdentifiedError,
     PerAttribute,
     ProductDomain,
@@ -23,13 +23,13 @@ from ldpstats import (
 from ldpstats.networks.constraint_search import ENOUGH_POWER, pc, triples_to_ask
 from ldpstats.networks.hill_climbing import hill_climb
 from ldpstats.networks.pair_evidence import PairEvidence
-from ldpstats.networks.structure import EdgeConstraints
+from ldpstats.networks.structure import EdgeConstraints, Structure
 from ldpstats.protocols.contract import LocalProtocol
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(10))
 def test_they_are_all_triples_with_two_edges_or_three(seed: int) -> None:
-    graph = nx.gnp_random_graph(9, 0.1 * (seed % 10), seed=seed)
+    graph = nx.gnp_random_graph(9, 0.1 * seed, seed=seed)
     counted = tuple(three for three in combinations(graph, 3) if graph.subgraph(three).number_of_edges() > 1)
     assert triples_to_ask(graph) == counted
 
@@ -40,12 +40,8 @@ def test_directions_make_no_difference() -> None:
     assert triples_to_ask(directed) == (("a", "c", "b"), ("a", "c", "d"), ("c", "b", "d"))
 
 
-def test_an_empty_graph_needs_none_and_a_complete_one_all() -> None:
-    assert triples_to_ask(nx.empty_graph(5)) == triples_to_ask(nx.Graph([("a", "a"), ("a", "b")])) == ()
-    assert len(triples_to_ask(nx.complete_graph(6))) == 20
-
-
-def test_what_is_no_graph_is_refused() -> None:
+def test_loops_are_no_edges_and_what_is_no_graph_is_refused() -> None:
+    assert triples_to_ask(nx.Graph([("a", "a"), ("a", "b")])) == ()
     with pytest.raises(ldp.LdpstatsError, match=r"a networkx\.Graph"):
         triples_to_ask([("a", "b"), ("b", "c")])
 
@@ -111,7 +107,6 @@ def test_pairs_alone_are_refused_with_the_triples_to_ask() -> None:
     [
         WholeView(DOMAIN, epsilon=12.0, k=3),
         PerAttribute(DOMAIN, epsilon=12.0, k=2),
-        HadamardCoefficients(DOMAIN, epsilon=6.0, k=3),
         SampledGroups(DOMAIN, epsilon=4.0, k=3, mechanism="oue"),
     ],
     ids=lambda protocol: type(protocol).__name__,
@@ -153,23 +148,26 @@ def test_triples_that_were_asked_are_tested_and_others_not() -> None:
     assert found.directed == ()
 
 
-def test_constraints_are_kept() -> None:
-    tables = collected()
-    required = pc(PairEvidence.of(tables), EdgeConstraints(required=(("d", "a"),)), 0.05)
+@pytest.mark.parametrize("search", [hill_climb, pc])
+def test_constraints_are_kept(search: Callable[..., Structure]) -> None:
+    evidence = PairEvidence.of(collected())
+    required = search(evidence, EdgeConstraints(required=(("d", "a"),)), 0.05)
     assert ("a", "d") in required.edges
-    forbidden = pc(PairEvidence.of(tables), EdgeConstraints(forbidden=(("c", "d"), ("d", "c"))), 0.05)
-    assert ("c", "d") not in forbidden.edges
-    assert ("c", "d") not in {one.pair for one in forbidden.separations}
-    ordered = pc(PairEvidence.of(tables), EdgeConstraints(order=("c", "a", "b", "d")), 0.05)
-    assert ordered.edges == (("a", "c"), ("b", "c"), ("c", "d"))
-    assert ordered.directed == ()
+    assert ("a", "d") not in required.directed
+    forbidden = search(evidence, EdgeConstraints(forbidden=(("c", "d"), ("d", "c"))), 0.05)
+    assert ("c", "d") not in {*forbidden.edges, *(one.pair for one in forbidden.separations)}
+    ordered = search(evidence, EdgeConstraints(order=("d", "c", "a", "b")), 0.05)
+    assert {("c", "d"), ("b", "c"), ("a", "c")} <= set(ordered.edges)
+    assert all("dcab".index(start) < "dcab".index(end) for start, end in ordered.directed)
 
 
 def test_the_order_of_attributes_and_tables_changes_nothing() -> None:
     tables = collected(20_000)
-    ours, theirs = (pc(PairEvidence.of(one), FREE, 0.05) for one in (tables, turned(tables)))
-    assert {frozenset(edge) for edge in ours.edges} == {frozenset(edge) for edge in theirs.edges}
-    assert set(ours.directed) == set(theirs.directed)
+    both = [PairEvidence.of(one) for one in (tables, turned(tables))]
+    for search in (hill_climb, pc):
+        ours, theirs = (search(one, FREE, 0.05) for one in both)
+        assert {frozenset(edge) for edge in ours.edges} == {frozenset(edge) for edge in theirs.edges}
+        assert set(ours.directed) == set(theirs.directed)
     figures = [{frozenset(one.pair): one for one in found.separations} for found in (ours, theirs)]
     assert figures[0].keys() == figures[1].keys()
     for pair, one in figures[0].items():

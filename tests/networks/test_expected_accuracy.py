@@ -7,7 +7,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-from scipy.stats import binom
 from support.random_networks import full_joint, random_network
 
 import ldpstats as ldp
@@ -65,33 +64,6 @@ def truth(seed: int) -> BayesianNetwork:
     return random_network(DOMAIN, STAR, seed, concentration=4.0)
 
 
-def exact_accuracy(network: BayesianNetwork, classifier: Classifier) -> float:
-    """Return the probability that a classifier is right where a network is the truth, going through all records."""
-    codes = np.argwhere(np.ones(DOMAIN.shape))
-    chosen = label_posterior(classifier.network, "label", codes).argmax(axis=1)
-    return float(network.joint(DOMAIN.names).ravel()[codes[:, 0] == chosen].sum())
-
-
-@pytest.mark.exhaustive
-def test_it_covers_the_accuracy_that_there_is_where_the_assumption_holds() -> None:
-    """Of 12 intervals at .9 at least 4; fewer come less than once in 10^6. benchmarks/classifiers.py has many more."""
-    runs, level, least = 12, 0.9, 4
-    assert binom.cdf(least - 1, runs, level) < 1e-6
-    protocol = ldp.SampledGroups(DOMAIN, epsilon=1.5, groups=PAIRS)
-    covered, errors, believed = 0, [], []
-    for seed in range(runs):
-        network = truth(seed)
-        people = np.random.default_rng(seed).multinomial(20_000, network.joint(DOMAIN.names).ravel())
-        classifier = naive_bayes(protocol.simulate(people.reshape(DOMAIN.shape), rng=seed), "label")
-        found = classifier.expected_accuracy(alpha=1 - level, n_resamples=25, rng=seed)
-        own = exact_accuracy(network, classifier)
-        covered += found.conf_int()[0] <= own <= found.conf_int()[1]
-        errors.append(found.estimate - own)
-        believed.append(exact_accuracy(classifier.network, classifier) - own)
-    assert covered >= least
-    assert abs(np.mean(errors)) < abs(np.mean(believed))
-
-
 def test_with_hardly_any_noise_all_rules_are_as_accurate_as_in_the_truth() -> None:
     network, people = truth(1), 10_000_000
     protocol = ldp.SampledGroups(DOMAIN, epsilon=12.0, groups=PAIRS)
@@ -123,7 +95,7 @@ def some_classifier() -> Classifier:
 
 
 def some_accuracy(**options: object) -> ldp.ExpectedAccuracy:
-    return some_classifier().expected_accuracy(n_resamples=10, **options)
+    return some_classifier().expected_accuracy(n_resamples=5, **options)
 
 
 def test_it_says_what_it_assumes_and_what_not() -> None:
@@ -133,10 +105,6 @@ def test_it_says_what_it_assumes_and_what_not() -> None:
     assert "Assumed for the last row: features are independent of each other among people with the same label." in shown
     assert "(simulated)" in shown
     assert "epsilon = 3 (strict" in shown
-    assert repr(found).startswith("<ExpectedAccuracy: 0.")
-    assert repr(found).endswith(
-        ") of label (simulated), if features are independent of each other among people with the same label>"
-    )
     assert found.to_dict()["rules"][-1]["rule"] == "Naive Bayes"
 
 
@@ -145,5 +113,5 @@ def test_a_seed_makes_it_again_and_by_default_it_is_always_the_same() -> None:
     seeded = some_accuracy(rng=5).to_frame()
     assert some_accuracy(rng=5).to_frame().equals(seeded)
     assert not some_accuracy(rng=6).to_frame().equals(seeded)
-    wide, narrow = some_accuracy(rng=5, alpha=0.01).conf_int(), some_accuracy(rng=5, alpha=0.5).conf_int()
+    wide, narrow = some_accuracy(alpha=0.01).conf_int(), some_accuracy(alpha=0.5).conf_int()
     assert wide[0] < narrow[0] < narrow[1] < wide[1]

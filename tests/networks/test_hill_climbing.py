@@ -8,8 +8,7 @@ import networkx as nx
 import numpy as np
 import pytest
 from scipy.stats import binom
-from support.colliders import COLLIDER, collected, turned
-from support.hash_seeds import printed_under_hash_seeds
+from support.colliders import collected
 
 from ldpstats import Domain, NotIdentifiedError, ProductDomain, SampledGroups
 from ldpstats.conformance.requirements import FALSE_FAILURE_RATE
@@ -59,22 +58,6 @@ def test_a_family_that_was_never_asked_together_is_worth_nothing_at_all() -> Non
     assert np.isfinite(scores.family("a", ("b",)))
 
 
-@pytest.mark.parametrize("epsilon", [1.0, 2.0])
-def test_independent_attributes_are_seldom_worth_joining(epsilon: float) -> None:
-    """Of 40 sets, those in which any of ten pairs is worth joining: at a level of .05 in each."""
-    domain = Domain({"a": [*"xy"], "b": [*"uvw"], "c": [*"rs"], "d": [*"pqt"], "e": [*"kl"]})
-    margins = [[0.5, 0.5], [0.2, 0.3, 0.5], [0.1, 0.9], [0.3, 0.3, 0.4], [0.05, 0.95]]
-    people = np.ones(1)
-    for margin in margins:
-        people = np.kron(people, margin)
-    protocol, wrong = SampledGroups(domain, epsilon=epsilon), 0
-    for seed in range(40):
-        tables = protocol.simulate((people * 50_000).round().astype(int), rng=seed)
-        scores = FamilyScores(PairEvidence.of(tables), 0.05)
-        wrong += any(scores.worth(pair) > 0 for pair in combinations("abcde", 2))
-    assert wrong <= 11  # more with probability 4e-7
-
-
 def test_total_correlation_is_the_difference_of_entropies() -> None:
     cells = np.random.default_rng(1).dirichlet(np.ones(12)).reshape(2, 3, 2)
     entropies = [
@@ -108,7 +91,7 @@ def test_of_two_attributes_it_is_the_deviation_from_the_product_of_margins() -> 
 
 
 def test_nearly_empty_categories_are_seldom_worth_joining() -> None:
-    domain = Domain({name: [*"wxyz"] for name in "abcde"})
+    domain = Domain({name: [*"wxyz"] for name in "abcd"})
     people = np.ones(1)
     for _ in domain.names:
         people = np.kron(people, [0.997, 0.001, 0.001, 0.001])
@@ -117,7 +100,7 @@ def test_nearly_empty_categories_are_seldom_worth_joining() -> None:
     for _ in range(runs):
         tables = protocol.simulate(rng.multinomial(20_000, people), rng=rng)
         scores = FamilyScores(PairEvidence.of(tables), 0.05)
-        wrong += any(scores.worth(pair) > 0 for pair in combinations("abcde", 2))
+        wrong += any(scores.worth(pair) > 0 for pair in combinations("abcd", 2))
     assert wrong <= binom.isf(FALSE_FAILURE_RATE, runs, 0.05)
 
 
@@ -162,53 +145,12 @@ def test_it_ends_in_the_best_of_all_networks() -> None:
     assert sum(scores.family(name, found.pred[name]) for name in "abcd") == pytest.approx(best, abs=1e-12)
 
 
-def test_a_collider_is_found_through_noise_with_its_directions() -> None:
-    found = hill_climb(PairEvidence.of(collected()), FREE, 0.05)
-    assert found.edges == (("a", "c"), ("b", "c"), ("c", "d"))
-    assert found.directed == COLLIDER
-
-
 def test_pairs_alone_give_trees_without_directions() -> None:
     found = hill_climb(PairEvidence.of(collected(k=2)), FREE, 0.05)
     assert found.edges == (("a", "c"), ("b", "c"), ("c", "d"))
     assert found.directed == ()
 
 
-def test_constraints_are_kept() -> None:
-    tables = collected()
-    required = hill_climb(PairEvidence.of(tables), EdgeConstraints(required=(("d", "a"),)), 0.05)
-    assert ("a", "d") in required.edges
-    assert ("a", "d") not in required.directed
-    forbidden = hill_climb(PairEvidence.of(tables), EdgeConstraints(forbidden=(("c", "d"), ("d", "c"))), 0.05)
-    assert ("c", "d") not in forbidden.edges
-    ordered = hill_climb(PairEvidence.of(tables), EdgeConstraints(order=("d", "c", "b", "a")), 0.05)
-    assert {("c", "d"), ("b", "c"), ("a", "c")} <= set(ordered.edges)
-    place = {name: number for number, name in enumerate("dcba")}
-    assert all(place[start] < place[end] for start, end in ordered.directed)
-
-
 def test_required_parents_that_were_not_asked_together_are_refused() -> None:
     with pytest.raises(NotIdentifiedError, match=r"Ask the group \('a', 'b', 'c'\)"):
         hill_climb(PairEvidence.of(collected(k=2)), EdgeConstraints(required=(("a", "c"), ("b", "c"))), 0.05)
-
-
-def test_the_order_of_attributes_and_tables_changes_nothing() -> None:
-    tables = collected(20_000)
-    ours, theirs = (hill_climb(PairEvidence.of(one), FREE, 0.05) for one in (tables, turned(tables)))
-    assert {frozenset(edge) for edge in ours.edges} == {frozenset(edge) for edge in theirs.edges}
-    assert set(ours.directed) == set(theirs.directed)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("method", ["hill_climb", "pc"])
-def test_the_hash_seed_changes_nothing(method: str) -> None:
-    module = {"hill_climb": "hill_climbing", "pc": "constraint_search"}[method]
-    code = (
-        "from ldpstats import SampledGroups; from ldpstats.datasets import network; "
-        f"from ldpstats.networks.{module} import {method}; from ldpstats.networks.pair_evidence import PairEvidence; "
-        f"from ldpstats.networks.structure import EdgeConstraints; "
-        "asia = network('asia'); tables = SampledGroups(asia.domain, epsilon=2.0, k=3)"
-        ".simulate(asia.sample(100_000, rng=1), rng=1); "
-        f"print({method}(PairEvidence.of(tables), EdgeConstraints(), 0.05))"
-    )
-    assert len(printed_under_hash_seeds(code, range(4))) == 1

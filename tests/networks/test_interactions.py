@@ -118,16 +118,6 @@ def test_evidence_by_structure_is_that_by_whole_covariances(
             assert np.allclose(own.covariance, same.covariance, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["grr", "oue", "olh", "triples"])
-def test_an_even_law_is_that_of_the_estimates(name: str) -> None:
-    sources = PairSources.of(DOMAIN, COLLECTIONS[name].simulate(PEOPLE, rng=1))
-    for pool in [*sources.pools.values(), *sources.shown.values()]:
-        shares = np.random.default_rng(3).dirichlet(np.ones(pool.domain.size()))
-        own, rise, common, slope, square = pool.even
-        expected = common + slope * (shares[:, None] + shares) - square * np.outer(shares, shares)
-        assert np.allclose(pool.covariance(shares), expected + np.diag(own + rise * shares), rtol=1e-12, atol=1e-18)
-
-
 def test_reports_that_treat_cells_differently_have_no_even_law() -> None:
     tables = ldp.RRBA(DOMAIN, k=2, p=0.5, block_size=250).simulate(PEOPLE, rng=1)
     assert even_law(tables["a", "b"].blocks) is None

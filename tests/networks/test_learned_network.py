@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from functools import cache
 
 import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
+from support.forged_files import forged
 from support.spoken import spoken
 
 import ldpstats as ldp
 from ldpstats.networks.pair_evidence import averaging_threshold
 from ldpstats.networks.structure import EdgeConstraints, Separation, Structure
-from ldpstats.saving.files import sealed
 
 DOMAIN = ldp.Domain({"rain": ["yes", "no"], "lawn": ["wet", "dry"], "hose": ["on", "off"], "pipe": [1, 2, 3]})
 RAIN, HOSE = np.array([0.3, 0.7]), np.array([0.4, 0.6])
@@ -93,7 +92,6 @@ def test_a_network_without_edges_says_so():
     assert found.edges.empty
     assert found.graph.number_of_nodes() == 4
     assert found.to_dict()["edges"] == []
-    assert ldp.LearnedNetwork.from_json(found.to_json()).edges.empty
 
 
 def test_separations_by_power_are_told_from_those_by_evidence():
@@ -145,32 +143,20 @@ def test_averaging_needs_redraws():
         learned(300_000, 0).averaged()
 
 
-def altered(**fields: object) -> str:
-    text = learned().to_json()
-    body = json.loads(text)["body"]
-    (content,) = body.values()
-    return sealed("LearnedNetwork", 1, {"LearnedNetwork": {**content, **fields}})
-
-
 @pytest.mark.parametrize(
-    "fields",
+    ("field", "value"),
     [
-        {"alpha": 2.0},
-        {"n_resamples": -1},
-        {"method": 3},
-        {"edges": {"list": []}},
-        {"structure": {"Structure": {"edges": [["rain", "lawn"]], "directed": [], "separations": []}}},
-        {
-            "orientation": {
-                "Orientation": {"directed": {"mapping": []}, "chosen": [], "verdicts": {"mapping": []}, "left_out": []}
-            }
-        },
+        ("alpha", 2.0),
+        ("n_resamples", -1),
+        ("method", 3),
+        ("edges", {"list": []}),
+        ("structure", {"Structure": {"edges": [["rain", "lawn"]], "directed": [], "separations": []}}),
+        ("orientation chosen", []),
     ],
 )
-def test_altered_files_are_refused(fields: dict[str, object]):
-    assert ldp.LearnedNetwork.from_json(altered()).to_dict() == learned().to_dict()
+def test_altered_files_are_refused(field: str, value: object):
     with pytest.raises(ldp.LdpstatsError):
-        ldp.LearnedNetwork.from_json(altered(**fields))
+        ldp.LearnedNetwork.from_json(forged(learned().to_json(), field, value))
 
 
 def test_figures_that_contradict_the_edges_are_refused():
@@ -197,8 +183,6 @@ def test_the_fitted_network_is_that_of_its_graph(tmp_path):
     assert set(found.model.edges()) == set(found.to_pgmpy().edges()) == set(found.graph.edges)
     answer = found.query("rain", {"lawn": "wet"}, n_resamples=100)
     assert answer.estimate[0] == pytest.approx(0.258 / 0.475, abs=0.03)
-    read = ldp.LearnedNetwork.from_json(found.to_json())
-    assert read.network == found.network
 
 
 @pytest.mark.parametrize(

@@ -98,12 +98,10 @@ def test_a_label_alone_has_no_features() -> None:
         naive_bayes(alone, "Disease")
 
 
-@pytest.mark.parametrize(
-    "kind", ["SampledGroups", "WholeView", "PerAttribute", "HadamardCoefficients", "ProductDomain"]
-)
-def test_tables_of_every_protocol_make_a_classifier(kind: str) -> None:
+@pytest.mark.parametrize("kind", ["WholeView", "PerAttribute"])
+def test_tables_of_common_respondents_make_a_classifier(kind: str) -> None:
     domain = CHILD.domain.project(["Disease", "Age", "Sick", "LungFlow"])
-    protocol = getattr(ldp, kind)(domain, epsilon=12.0, **({} if kind == "ProductDomain" else {"k": 2}))
+    protocol = getattr(ldp, kind)(domain, epsilon=12.0, k=2)
     frame, records = CHILD.sample(20_000, rng=1)[list(domain.names)], CHILD.sample(4000, rng=2)
     classifier = naive_bayes(protocol.collect(frame, rng=1), "Disease")
     best = open_posterior(frame, records, "Disease").idxmax(axis=1)
@@ -174,22 +172,10 @@ def test_a_tree_is_found_and_directed_away_from_the_first_of_its_names() -> None
         assert np.abs(network.tables[name] - truth().tables[name].transpose(order)).max() < 0.05
 
 
-def test_it_predicts_better_than_naive_bayes_where_features_depend_on_each_other() -> None:
-    records = truth().sample(20_000, rng=3)
-    both = [make(clear(), "label").accuracy(records) for make in (tree_augmented, naive_bayes)]
-    codes = DOMAIN.encode(records)
-    joint = truth().joint(DOMAIN.names)
-    best = np.moveaxis(joint, DOMAIN.names.index("label"), -1).argmax(axis=-1)
-    others = np.delete(codes, DOMAIN.names.index("label"), axis=1)
-    optimal = np.mean(best[tuple(others.T)] == codes[:, DOMAIN.names.index("label")])
-    assert both[0] > optimal - 0.005
-    assert both[0] > both[1] + 0.01
-
-
 def test_independent_features_are_rarely_joined() -> None:
     """Under no dependence at all the false discovery rate is the rate of runs with any edge: 5 %."""
-    domain = ldp.Domain({"label": [0, 1], **{name: range(2) for name in "abcd"}})
-    network = random_network(domain, dict.fromkeys("abcd", ("label",)), seed=2, concentration=3.0)
+    domain = ldp.Domain({"label": [0, 1], **{name: range(2) for name in "abc"}})
+    network = random_network(domain, dict.fromkeys("abc", ("label",)), seed=2, concentration=3.0)
     runs, most = 40, 11
     assert binom.sf(most, runs, 0.05) < 1e-6
     protocol = ldp.SampledGroups(domain, epsilon=2.0, groups=triples(domain))

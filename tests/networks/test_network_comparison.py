@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
-from support.comparisons import assert_tells
+from support.comparisons import refused
 from support.random_networks import random_network
 
-from ldpstats import BayesianNetwork, Domain, LdpstatsError, SampledGroups, compare_networks, learn_network, load
+from ldpstats import BayesianNetwork, Domain, LdpstatsError, SampledGroups, compare_networks, learn_network
 from ldpstats.datasets import NETWORKS, network
 from ldpstats.networks.orientation import cpdag_of
 
@@ -176,7 +175,7 @@ def test_every_kind_of_network_is_taken() -> None:
     assert "no directions" in str(skeleton.summary())
 
 
-def test_what_is_learned_is_compared(tmp_path: Path) -> None:
+def test_what_is_learned_is_compared() -> None:
     """Two edges, through almost no noise: an edge too many is found once in a million times."""
     loose = made({"b": ("a",), "d": ("b",)}, 3)
     close = {"b": [[0.8, 0.1], [0.1, 0.2], [0.1, 0.7]], "d": np.full((3, 3), 0.2) + np.eye(3) * 0.4}
@@ -185,8 +184,6 @@ def test_what_is_learned_is_compared(tmp_path: Path) -> None:
     learned = learn_network(tables, alpha=1e-6, n_resamples=0)
     found = compare_networks(learned, truth)
     assert (found.f1, found.shd, found.missing, found.extra) == (1, 0, (), ())
-    learned.save(tmp_path / "learned.json")
-    assert compare_networks(load(tmp_path / "learned.json"), truth).to_dict() == found.to_dict()
 
 
 def test_partially_directed_graphs_stand_for_their_extensions() -> None:
@@ -217,9 +214,8 @@ def test_partially_directed_graphs_stand_for_their_extensions() -> None:
     ],
 )
 def test_other_networks_are_refused(given: Any, part: str) -> None:
-    with pytest.raises(LdpstatsError) as error:
+    with refused(LdpstatsError, part):
         compare_networks(given, made(DIAMOND, 1))
-    assert_tells(error, part)
     with pytest.raises(LdpstatsError):
         compare_networks(made(DIAMOND, 1), given)
 

@@ -8,15 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.comparisons import assert_tells
+from support.comparisons import refused
+from support.noisy_tables import implausible
 from support.random_networks import full_joint, random_network
 
 import ldpstats as ldp
 from ldpstats import BayesianNetwork, Domain, LdpstatsError, NotIdentifiedError
-from ldpstats.datasets import network
 from ldpstats.networks.parameters import FittedParameters, fit_parameters
 from ldpstats.networks.queries import (
-    QueryResult,
     hardly_smoothed,
     influences,
     networks_that_differ_in_a_row,
@@ -116,12 +115,9 @@ def test_where_reports_hardly_tell_that_evidence_occurs_anything_is_possible() -
     assert high - low > 0.9
 
 
-def test_a_question_has_one_answer_and_comes_back_from_a_file() -> None:
+def test_a_question_has_one_answer() -> None:
     found, again = (fitted().query("a", {"d": "v"}) for _ in range(2))
     np.testing.assert_array_equal(found.conf_int(), again.conf_int())
-    read = QueryResult.from_json(found.to_json())
-    np.testing.assert_array_equal(read.conf_int(), found.conf_int())
-    assert (str(read), repr(read), read.to_dict()) == (str(found), repr(found), found.to_dict())
     other = fitted().query("a", {"d": "v"}, rng=5)
     np.testing.assert_allclose(found.conf_int(), other.conf_int(), atol=0.02)
 
@@ -141,11 +137,7 @@ def test_what_parents_that_were_not_asked_together_take_for_granted_is_said_with
 def test_no_interval_is_shown_where_reports_do_not_fit_their_channel() -> None:
     domain = Domain({"a": ["x", "y"], "b": ["p", "q"]})
     tables = ldp.SampledGroups(domain, epsilon=1.0, mechanism="grr").simulate(np.array([20_000, 0, 0, 0]), rng=1)
-    (table,) = tables
-    (block,) = table.blocks
-    tally = replace(block.tally, counts=np.array([20_000, 0, 0, 0]))
-    forged = ldp.TableSet(domain, [replace(table, blocks=(replace(block, tally=tally),))], tables.privacy)
-    found = fit_parameters(forged, {"a": ["b"]})
+    found = fit_parameters(ldp.TableSet(domain, map(implausible, tables), tables.privacy), {"a": ["b"]})
     for text in (str(found), str(found.query("a", {"b": "p"}))):
         assert "channel" in text
     assert "Intervals: none" in str(found.query("a", {"b": "p"}))
@@ -167,9 +159,8 @@ REFUSED: dict[str, tuple[Any, Any, dict[str, Any]]] = {
 @pytest.mark.parametrize("said", REFUSED)
 def test_what_cannot_be_answered_is_refused(said: str) -> None:
     of, given, options = REFUSED[said]
-    with pytest.raises(LdpstatsError) as error:
+    with refused(LdpstatsError, said):
         fitted().query(of, given, **options)
-    assert_tells(error, said)
 
 
 def test_evidence_that_is_impossible_is_refused() -> None:
@@ -177,29 +168,10 @@ def test_evidence_that_is_impossible_is_refused() -> None:
     known = BayesianNetwork(
         domain, {"sex": (), "pregnant": ("sex",)}, {"sex": [1, 0], "pregnant": [[0.1, 0], [0.9, 1]]}
     )
-    with pytest.raises(LdpstatsError) as error:
+    with refused(LdpstatsError, "sex = M", "probability zero"):
         query(known, "pregnant", {"sex": "M"})
-    assert_tells(error, "sex = M", "probability zero")
-    with pytest.raises(LdpstatsError) as error:
+    with refused(LdpstatsError, "BayesianNetwork"):
         query("network", "pregnant")  # type: ignore[arg-type]  # what is refused
-    assert_tells(error, "BayesianNetwork")
-
-
-@pytest.mark.exhaustive
-def test_intervals_hold_the_truth() -> None:
-    """15 questions about asia in 40 collections: fewer than 540 hits have a chance of 1e-6 even at .93, independent."""
-    known = network("asia")
-    questions = [("lung", {"smoke": "yes"}), ("bronc", {"dysp": "yes"}), ("smoke", {"xray": "yes"})]
-    hits = []
-    for seed in range(40):
-        people = np.random.default_rng(seed).multinomial(100_000, known.joint(known.domain.names).ravel())
-        tables = ldp.SampledGroups(known.domain, k=3, epsilon=3.0).simulate(people, rng=seed)
-        found = fit_parameters(tables, known.parents)
-        for of, given in questions:
-            truth = query(known, of, given).estimate[0]
-            low, high = found.query(of, given).conf_int()[0]
-            hits.append(low <= truth <= high)
-    assert np.mean(hits) >= 0.85
 
 
 @pytest.mark.parametrize(

@@ -189,31 +189,3 @@ def test_score_and_information_are_those_of_the_moments(noise: NoiseModel) -> No
             "ti,tij,tj->t", slope - centre, np.linalg.pinv(on_contrasts(dense), rtol=1e-10), slope - centre
         )
         assert close(information.contrast_norm(score), norm)
-
-
-@pytest.mark.parametrize(("fake", "dense"), list(zip(FAKES, WRITTEN_OUT, strict=True)))
-def test_a_channel_written_out_says_the_same_as_its_structure(fake: NoiseModel, dense: NoiseModel) -> None:
-    frequencies = some_frequencies(fake.cells)
-    proportions = some_frequencies(fake.cells + 1)[:, 1:]
-    assert close(dense.covariance(frequencies), fake.covariance(frequencies))
-    proportions /= proportions.sum(axis=1, keepdims=True)
-    assert close(dense.debias(proportions), fake.debias(proportions))
-    assert dense.epsilon == pytest.approx(fake.epsilon, rel=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        (TruthOrFake(0.4, (0.2,) * 5), SupportNoise.subset(5, 0.4 + 0.6 / 5, 1)),
-        (AdditiveNoise(3, (0.7, 0.3)), SupportNoise.independent(3, 0.7, 0.3)),
-    ],
-    ids=["randomized response, sets of one", "noise of two numbers, unary encoding"],
-)
-def test_models_of_the_same_reports_say_the_same(one: NoiseModel, other: NoiseModel) -> None:
-    n, frequencies = 300, some_frequencies(one.cells)
-    counts = one.draw(frequencies[0], n, 3, np.random.default_rng(6))
-    (first, of_first), (second, of_second) = (noise.score(frequencies, counts, n) for noise in (one, other))
-    assert close(one.covariance(frequencies), other.covariance(frequencies))
-    assert close(one.debias(counts / n), other.debias(counts / n))
-    assert close(on_contrasts(of_first.dense()), on_contrasts(of_second.dense()))
-    assert close(first - first.mean(axis=-1, keepdims=True), second - second.mean(axis=-1, keepdims=True))

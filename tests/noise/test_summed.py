@@ -111,14 +111,6 @@ class TestTables:
         np.testing.assert_allclose(once.estimate, table.estimate.sum(axis=(0, 2)), atol=1e-12)
         np.testing.assert_allclose(once.conf_int(), turned.conf_int(), atol=1e-12)
 
-    def test_saved_sums_are_read_back(self) -> None:
-        tables = ldp.SampledGroups(DOMAIN, k=3, epsilon=1.0, mechanism="oue").simulate(np.full((2, 3, 2), 50), rng=1)
-        coarse = tables.collapse({"b": {"rest": [1, 2]}})
-        assert isinstance(coarse[NAMES].blocks[0].noise, SummedSupport)
-        again = ldp.TableSet.from_json(coarse.to_json())
-        assert again.to_json() == coarse.to_json()
-        assert ldp.independence_test(again[NAMES]).pvalue == ldp.independence_test(coarse[NAMES]).pvalue
-
     def test_collections_of_sums_add_up(self) -> None:
         protocol = ldp.SampledGroups(DOMAIN, k=3, epsilon=1.0, mechanism="oue")
         one, other = (protocol.simulate(np.full(12, 50), rng=seed).collapse({"b": {"rest": [1, 2]}}) for seed in (1, 2))
@@ -167,11 +159,10 @@ class TestIndependence:
         assert found.df == 2
         assert found.statistic == pytest.approx(expected, rel=1e-6)
 
-    @pytest.mark.parametrize("noise", [ldp.OUE(24, 1.0).noise, ldp.mechanism("ss", k=24, epsilon=1.0).noise])
-    def test_true_hypotheses_are_rejected_as_often_as_they_may_be(self, noise: SupportNoise) -> None:
+    def test_true_hypotheses_are_rejected_as_often_as_they_may_be(self) -> None:
         """Of 800 tables 14 to 78: fewer, or more, come less than once in 10^6 at a level of .05."""
         assert max(binom.sf(78, 800, 0.05), binom.cdf(13, 800, 0.05)) < 1e-6
-        sums = SummedSupport(noise, (1, 2, 3, 5, 6, 7))
+        sums = SummedSupport(ldp.mechanism("ss", k=24, epsilon=1.0).noise, (1, 2, 3, 5, 6, 7))
         rejections = 800 * study.rejected(sums, np.kron([0.7, 0.3], [0.5, 0.3, 0.2]), (2, 3), 5000, 800, seed=3)
         assert 14 <= rejections <= 78
 

@@ -79,12 +79,9 @@ def test_no_report_leaves_the_curator_and_all_is_marked_as_simulated(domain: Dom
     assert central.collect(people).to_json() != central.collect(people).to_json()
 
 
-@pytest.mark.parametrize(("curator", "kurtosis"), [(CentralLaplace, 6), (CentralGaussian, 3)])
-def test_counts_are_the_true_ones_and_noise_of_the_stated_variance(
-    domain: Domain, people: pd.DataFrame, curator: Any, kurtosis: int
-) -> None:
+def test_counts_are_the_true_ones_and_noise_of_the_stated_variance(domain: Domain, people: pd.DataFrame) -> None:
     """4.9 standard errors of the variance; the counts themselves are summed over repetitions."""
-    central, rng, repeats = curator(domain, epsilon=2.0), np.random.default_rng(5), 300
+    central, rng, repeats = CentralGaussian(domain, epsilon=2.0), np.random.default_rng(5), 300
     codes = domain.encode(people)
     for group in central.groups:
         law = central.law(group)
@@ -93,7 +90,7 @@ def test_counts_are_the_true_ones_and_noise_of_the_stated_variance(
         released = np.array([central.simulate(joint, rng)[group].blocks[0].tally.counts for _ in range(repeats)])
         noise = (released - true).ravel()
         assert abs(noise.mean()) < norm.isf(5e-7) * math.sqrt(law.variance / noise.size)
-        assert abs((noise**2).mean() / law.variance - 1) < norm.isf(5e-7) * math.sqrt((kurtosis - 1) / noise.size)
+        assert abs((noise**2).mean() / law.variance - 1) < norm.isf(5e-7) * math.sqrt(2 / noise.size)
 
 
 def test_tables_survive_json_with_their_negative_counts(domain: Domain, people: pd.DataFrame) -> None:
@@ -176,12 +173,6 @@ def test_gaussian_noise_covers_all_tables_together_and_says_so(domain: Domain) -
     assert (promised.epsilon, promised.nominal_epsilon, promised.delta_at_nominal) == (math.inf, 2.0, 1e-5)
     assert list(promised.per_group.values()) == [math.inf] * 3
     assert "trusted curator" in promised.unit
-
-
-def test_a_gaussian_curator_is_saved_and_read(domain: Domain) -> None:
-    central = CentralGaussian(domain, epsilon=0.5, delta=1e-7, groups=[("age", "sex")])
-    assert CentralGaussian.from_json(central.to_json()) == central
-    assert CentralGaussian.from_json(central.to_json()).fingerprint() == central.fingerprint()
 
 
 @pytest.mark.parametrize("curator", [CentralLaplace, CentralGaussian])

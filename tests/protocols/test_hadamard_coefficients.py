@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.blocks_of_reports import Sized
 
 from ldpstats import RR, Domain, LdpstatsError, SampledGroups, Table, TableSet
 from ldpstats.estimation.unbiased_estimates import LinearPooling
@@ -76,14 +77,6 @@ def test_every_table_is_identified_by_questions_that_all_differ(mix: tuple[int, 
 def expected_counts(table: Table, frequencies: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]:
     """Return what every block, of 1,000 reports each, is expected to count."""
     return [1000 * block.noise.mean(block.question.answer_frequencies(frequencies)) for block in table.blocks]
-
-
-class Sized:
-    """A block with a number of reports of its own choice."""
-
-    def __init__(self, block: Any, n: float) -> None:
-        self.n, self.design, self.report_covariance = n, block.design, block.report_covariance
-        self.question, self.noise, self.summed = block.question, block.noise, (self, None)
 
 
 @pytest.mark.parametrize("mix", [(2, 2), (3, 2), (5, 3), (2, 3, 4)], ids=str)

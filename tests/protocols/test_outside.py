@@ -47,6 +47,8 @@ KINDS: dict[str, tuple[Any, dict[str, Any]]] = {
     "rrba, views": (ldp.RRBA, {"block_size": 4, "answer": "view", "k": 1}),
 }
 each_kind = pytest.mark.parametrize("kind", KINDS)
+each_way = pytest.mark.parametrize("kind", ["sampled groups", "crossed", "rrba"])
+"""What becomes of answers outside is done in two places: for questions that are assigned, and for those of RRBA."""
 
 
 def made(kind: str, epsilon: float = 2.0, **more: Any) -> Any:
@@ -54,7 +56,7 @@ def made(kind: str, epsilon: float = 2.0, **more: Any) -> Any:
     return make(DOMAIN, epsilon=epsilon, **options, **more)
 
 
-@each_kind
+@each_way
 def test_the_default_is_an_error_that_names_row_and_column(kind: str) -> None:
     protocol = made(kind)
     for column, wrong, said in (
@@ -71,7 +73,7 @@ def test_the_default_is_an_error_that_names_row_and_column(kind: str) -> None:
     assert not protocol.privacy().substitutes
 
 
-@each_kind
+@each_way
 def test_nothing_else_changes_where_no_answer_is_outside(kind: str) -> None:
     one, other = made(kind), made(kind, outside="random")
     for seed in (1, 2):
@@ -84,7 +86,7 @@ def test_nothing_else_changes_where_no_answer_is_outside(kind: str) -> None:
                 assert table.parts == twin.parts
 
 
-@each_kind
+@each_way
 def test_every_answer_outside_is_replaced_and_every_number_says_so(kind: str) -> None:
     protocol, frame = made(kind, outside="random"), FOREIGN.loc[np.arange(60) % 6]
     rows = protocol.reports(frame, rng=1)
@@ -117,7 +119,7 @@ def test_client_and_server_agree_on_the_policy(kind: str) -> None:
             made(kind, outside=wrong)
 
 
-@each_kind
+@each_way
 def test_a_column_that_is_not_there_is_another_questionnaire(kind: str) -> None:
     protocol = made(kind, outside="random")
     for use in (protocol.collect, protocol.reports, protocol.simulate):
@@ -128,7 +130,7 @@ def test_a_column_that_is_not_there_is_another_questionnaire(kind: str) -> None:
     assert len(protocol.reports(PEOPLE.head(1).assign(car=None))) > 0
 
 
-@each_kind
+@each_way
 def test_a_device_raises_for_no_answer_and_its_rows_show_none(kind: str) -> None:
     """One record to a device, secure randomness: its rows are of a kind that records inside send, too."""
     protocol = made(kind, outside="random")
@@ -147,39 +149,6 @@ def test_substitutes_are_drawn_from_the_secure_source(monkeypatch: pytest.Monkey
     for byte, cell in ((b"\x00", 0), (b"\x01", 4)):  # the coin says the truth; words of ones are 1 modulo 2 and 3
         monkeypatch.setattr("ldpstats.numbers.randomness.urandom", lambda count, one=byte: one * count)
         assert protocol.reports(record)["report"].tolist() == [cell]
-
-
-COLUMNS: dict[str, tuple[pd.Series[Any], list[int]]] = {
-    "objects": (pd.Series(["a", None, float("nan"), pd.NA, pd.NaT, "z"], dtype=object), [0, -1, -1, -1, -1, -1]),
-    "things without a hash": (pd.Series([["a"], {"a": 1}, "b", np.array(["a", "b"])]), [-1, -1, 1, -1]),
-    "categorical with more categories": (pd.Series(pd.Categorical(["b", "z", None], ["z", "b", "a"])), [1, -1, -1]),
-    "categories that nobody chose": (pd.Series(pd.Categorical(["b", "a"], ["z", "b", "a"])), [1, 0]),
-    "text": (pd.Series(["b", None, "B"], dtype="string"), [1, -1, -1]),
-    "whole numbers": (pd.Series([1, None, 7], dtype="Int64"), [-1, -1, -1]),
-    "dates": (pd.Series(pd.to_datetime(["2020-01-01", None])), [-1, -1]),
-    "intervals": (pd.Series(pd.cut([1, 5, 99], [0, 2, 6])), [-1, -1, -1]),
-    "nothing but missing values": (pd.Series([None, None]), [-1, -1]),
-    "nobody": (pd.Series([], dtype=object), []),
-}
-
-
-@pytest.mark.parametrize("kind", COLUMNS)
-def test_what_is_no_category_is_marked(kind: str) -> None:
-    column, expected = COLUMNS[kind]
-    domain = ldp.Domain({"x": ["a", "b"]})
-    assert domain.encode(pd.DataFrame({"x": column}), marked=True).ravel().tolist() == expected
-    if -1 in expected:
-        with pytest.raises(DomainError, match="column 'x' has the"):
-            domain.encode(pd.DataFrame({"x": column}))
-        with pytest.raises(LdpstatsError, match="column 'x'"):
-            domain.cells(np.array(expected)[:, None], ["x"])
-
-
-def test_intervals_and_numbers_that_are_missing_are_marked() -> None:
-    cut = pd.cut([1.0, 5.0, 99.0, np.nan], [0, 2, 6])
-    frame = pd.DataFrame({"x": cut, "y": [1.0, np.nan, 2.0, 3.0], "z": pd.array([True, None, False, True])})
-    domain = ldp.Domain({"x": ["(0, 2]", "(2, 6]"], "y": [1, 2], "z": [False, True]})
-    assert domain.encode(frame, marked=True).tolist() == [[0, 0, 1], [1, -1, -1], [-1, 1, 0], [-1, -1, 1]]
 
 
 def test_a_frequency_table_with_lists_in_cells_is_still_recognized() -> None:
@@ -250,10 +219,9 @@ def test_the_level_covers_records_outside_by_enumeration(kind: str) -> None:
     assert strict_epsilon(worst) <= protocol.privacy().epsilon
 
 
-@each_kind
+@each_way
 def test_what_takes_their_place_has_its_law_whichever_way_tables_come_about(kind: str) -> None:
     make, options = KINDS[kind]
-    options = options if "views" not in options else {"k": 1}
     substitutes_are_uniform(lambda domain, epsilon: make(domain, epsilon=epsilon, outside="random", **options))
 
 

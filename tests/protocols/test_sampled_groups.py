@@ -77,12 +77,6 @@ def test_fingerprints_tell_what_was_agreed_on(domain: Domain) -> None:
     assert named.fingerprint() == SampledGroups(domain, groups=[["age"]], epsilon=1.0).fingerprint()
 
 
-@pytest.mark.parametrize("groups", ["age", ("age", "sex"), ["age", ("sex", "car")]])
-def test_a_group_is_a_list_of_names(domain: Domain, groups: Any) -> None:
-    with pytest.raises(LdpstatsError, match="each a list of names"):
-        SampledGroups(domain, groups=groups, epsilon=1.0)
-
-
 def test_a_protocol_of_another_kind_is_named(domain: Domain) -> None:
     """It used to be an unexpected keyword 'p'."""
     for other in (RRBA(domain, p=0.5), PerAttribute(domain, epsilon=1.0)):

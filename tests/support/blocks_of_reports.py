@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import product
 from math import factorial, prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +48,14 @@ def block(noise: NoiseModel, n: int, classes: Sequence[int] | None = None) -> Bl
     """Make a block of expected counts, as far as whole numbers allow; what was counted does not matter here."""
     expected = noise.simulate(np.array([n] + [0] * (noise.cells - 1)), np.random.default_rng(1))
     return asked(noise, expected, n, *(classes or ()))
+
+
+class Sized:
+    """A block with a number of reports of its own choice."""
+
+    def __init__(self, block: Any, n: float) -> None:
+        self.n, self.design, self.report_covariance = n, block.design, block.report_covariance
+        self.question, self.noise, self.summed = block.question, block.noise, (self, None)
 
 
 def multinomial_tallies(mean: NDArray[np.float64], n: int) -> Iterator[tuple[NDArray[np.int64], float]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -47,3 +48,10 @@ def seen_without_noise(domain: ldp.Domain, counts: NDArray[np.int64]) -> Table:
     table = protocol.simulate(counts.ravel(), rng=1)[domain.names]
     assert np.array_equal(table.blocks[0].tally.counts, counts.ravel())
     return table
+
+
+def implausible(table: Table) -> Table:
+    """Return the table of a block whose reports are all the same, as no channel makes them."""
+    (block,) = table.blocks
+    alike = block.n * np.eye(block.tally.counts.size, dtype=np.int64)[0]
+    return replace(table, blocks=(replace(block, tally=replace(block.tally, counts=alike)),))

@@ -33,7 +33,7 @@ KINDS: dict[str, Protocol] = {
     "hadamard coefficients": HadamardCoefficients(SMALL, epsilon=1.0),
     "rrba": RRBA(SMALL, p=0.5, block_size=1 << 60),
     "central laplace": CentralLaplace(SMALL, epsilon=1.0),
-    "central gaussian": CentralGaussian(SMALL, epsilon=1.0),
+    "central gaussian": CentralGaussian(SMALL, epsilon=1.0, delta=1e-7, groups=[("a", "c")]),
 }
 
 

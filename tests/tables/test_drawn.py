@@ -127,10 +127,9 @@ def test_a_mosaic_of_cells_below_zero_is_that_of_the_nearest_possible_table() ->
     np.testing.assert_allclose(np.nan_to_num(frame["width"] * frame["share"]), nearest, atol=1e-12)
 
 
-@pytest.mark.parametrize("mechanism", ["grr", "oue"])
-def test_no_tile_is_more_than_all(mechanism: str) -> None:
+def test_no_tile_is_more_than_all() -> None:
     for seed in range(20):
-        found = ldp.SampledGroups(DOMAIN, epsilon=0.7, mechanism=mechanism).simulate(PEOPLE // 40, rng=seed)
+        found = ldp.SampledGroups(DOMAIN, epsilon=0.7, mechanism="oue").simulate(PEOPLE // 40, rng=seed)
         for normalize in ("rows", "columns"):
             frame = found["sex", "size"].crosstab(normalize=normalize).picture().to_frame()
             shares = frame.pivot_table(index="across", columns="down", values="share", observed=True)
@@ -138,8 +137,7 @@ def test_no_tile_is_more_than_all(mechanism: str) -> None:
             np.testing.assert_allclose(shares.sum(axis=1), 1)
 
 
-@pytest.mark.parametrize("mechanism", ["grr", "oue", "hr"])
-@pytest.mark.parametrize("n", [2, 20, 200])
+@pytest.mark.parametrize(("mechanism", "n"), [("grr", 2), ("grr", 20), ("hr", 2), ("oue", 20)])
 def test_few_respondents_are_drawn_without_a_warning(mechanism: str, n: int) -> None:
     people = np.random.default_rng(n).multinomial(n, np.full(12, 1 / 12))
     protocol = ldp.SampledGroups(DOMAIN, k=2, epsilon=1.0, mechanism=mechanism, groups=[("sex", "size")])

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from statsmodels.stats.contingency_tables import Table as ClassicalTable
 from support.blocks_of_reports import faked, multinomial_tallies
-from support.two_way_tables import drawn, independent, table_of
+from support.two_way_tables import table_of
 
 import ldpstats as ldp
 from ldpstats.noise import MultinomialNoise, Tally
@@ -80,22 +80,9 @@ def test_their_variance_under_independence_is_one() -> None:
     assert moments[1] / total == pytest.approx(1, abs=0.05)
 
 
-@pytest.mark.parametrize("mechanism", ["grr", "oue", "ss", "olh", "hr", "sue"])
-def test_standard_errors_are_those_of_the_mechanism(mechanism: str) -> None:
-    """Against the scatter of 4,000 simulated tables: six standard errors of it, which one in 10^9 exceeds."""
-    truth, n, size = independent(2, 3), 5000, 4000
-    tally = drawn(mechanism, n, 2.0, 1, truth)
-    cells = tally.noise.debias(tally.noise.draw(truth, n, size, np.random.default_rng(1)) / n).reshape(size, 2, 3)
-    total = cells.sum(axis=(1, 2), keepdims=True)
-    deviation = cells - cells.sum(axis=2, keepdims=True) * cells.sum(axis=1, keepdims=True) / total
-    # the standard errors follow from the estimate, which is near the truth
-    found = residuals(table_of((2, 3), [tally])).std_err
-    assert deviation.std(axis=0) == pytest.approx(found, rel=6 / np.sqrt(2 * size) + 0.03)
-
-
 @pytest.mark.parametrize(
     ("mechanism", "sides", "n", "tables"),
-    [("oue", (8, 8), 100, 40), ("olh", (8, 8), 1000, 40), ("grr", (15, 20), 1000, 5), ("grr", (4, 5), 20, 60)],
+    [("oue", (8, 8), 100, 40), ("grr", (15, 20), 1000, 5), ("grr", (4, 5), 20, 60)],
 )
 def test_noise_that_is_larger_than_the_margins_looks_like_no_dependence(
     mechanism: str, sides: tuple[int, int], n: int, tables: int

@@ -375,17 +375,9 @@ RUNS = 400
 LIMITS = chi2.ppf([5e-7, 1 - 5e-7], RUNS) / RUNS
 
 
-@pytest.mark.parametrize(
-    "protocol",
-    [
-        ldp.SampledGroups(THREE, epsilon=3.0, mechanism="grr", groups=[("a",), ("a", "b"), ("c", "b", "a")]),
-        ldp.PerAttribute(THREE, epsilon=6.0, k=2),
-        ldp.WholeView(THREE, epsilon=0.5, views=[[("a", "b"), ("c",)], [("b", "c"), ("a",)]]),
-    ],
-    ids=["nested", "crossed", "whole view at a low level"],
-)
-def test_standard_errors_of_agreeing_tables_are_those_of_repeated_collections(protocol: Any) -> None:
+def test_standard_errors_of_agreeing_nested_tables_are_those_of_repeated_collections() -> None:
     """Sums of 400 squared errors over their mean variance: a false-failure rate of 1e-6 for each cell."""
+    protocol = ldp.SampledGroups(THREE, epsilon=3.0, mechanism="grr", groups=[("a",), ("a", "b"), ("c", "b", "a")])
     rng, squares, variances = np.random.default_rng(6), 0.0, 0.0
     for _ in range(RUNS):
         marginals = marginals_of(protocol.simulate(rng.multinomial(4000, TRUTH), rng=rng))

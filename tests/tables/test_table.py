@@ -203,7 +203,7 @@ def test_statements_of_groups_and_of_derived_tables_promise_no_more_either() -> 
 
 
 @pytest.mark.parametrize("mechanism", ["grr", "oue", "ss"])
-@pytest.mark.parametrize("epsilon", [1e-9, 1e-6, 0.01, 5.0, 11.9, 12.5, 23.0, 25.0, 27.0, 30.0, 37.0, 45.0, 70.0])
+@pytest.mark.parametrize("epsilon", [1e-9, 0.01, 5.0, 12.5, 25.0, 30.0, 37.0, 70.0])
 def test_honest_statements_are_accepted_at_every_level(domain: Domain, mechanism: str, epsilon: float) -> None:
     protocol = SampledGroups(domain, epsilon=epsilon, mechanism=mechanism)
     tables = protocol.simulate(np.full(12, 100), rng=1)

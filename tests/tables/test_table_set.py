@@ -23,9 +23,8 @@ from ldpstats.tables import Collected, Summed
 ALL = ("age", "sex", "car")
 
 
-@pytest.mark.parametrize("mechanism", ["grr", "oue", "ss"])
-def test_merging_parts_is_counting_the_whole(domain: Domain, people: pd.DataFrame, mechanism: str) -> None:
-    protocol = SampledGroups(domain, epsilon=1.0, mechanism=mechanism)
+def test_merging_parts_is_counting_the_whole(domain: Domain, people: pd.DataFrame) -> None:
+    protocol = SampledGroups(domain, epsilon=1.0)
     reports = protocol.reports(people, rng=2)
     whole = protocol.tables(reports)
     parts = [protocol.tables(reports[place::3]) for place in range(3)]
@@ -121,19 +120,10 @@ def test_lookups_work_in_any_order_and_help_when_they_fail(domain: Domain, peopl
             tables["sex", "car"].reordered(order)
 
 
-@pytest.mark.parametrize("rng", [None, 7])
-def test_saved_sets_come_back_exactly(domain: Domain, people: pd.DataFrame, rng: int | None) -> None:
-    sets = [SampledGroups(domain, mechanism=m, epsilon=1.0).collect(people, rng=rng) for m in ("grr", "oue", "ss")]
-    tables = reduce(add, sets)
-    again = TableSet.from_json(tables.to_json())
-    assert again.to_json() == tables.to_json()
-    assert (again.privacy, again.n, again.simulated, again.domain) == (tables.privacy, 9000, 9000 if rng else 0, domain)
-    for one, other in zip(again, tables, strict=True):
-        assert (one.attributes, one.privacy, len(one.blocks)) == (other.attributes, other.privacy, len(other.blocks))
-        # subset selection of one value out of four is randomized response: the same noise, one block
-        assert len(one.blocks) == (2 if one.domain.size() == 4 else 3)
-        np.testing.assert_array_equal(one.estimate, other.estimate)
-        np.testing.assert_array_equal(one.covariance, other.covariance)
+def test_reports_of_equal_noise_are_one_block(domain: Domain, people: pd.DataFrame) -> None:
+    """Subset selection of one value out of four is randomized response."""
+    sets = [SampledGroups(domain, mechanism=m, epsilon=1.0).collect(people, rng=7) for m in ("grr", "oue", "ss")]
+    assert {table.domain.size(): len(table.blocks) for table in reduce(add, sets)} == {4: 2, 6: 3}
 
 
 @pytest.fixture

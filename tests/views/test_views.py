@@ -35,9 +35,7 @@ def test_every_group_stands_in_exactly_one_of_the_fewest_views(d: int, k: int) -
     assert certify_views(found, d, k).least
 
 
-@pytest.mark.parametrize(
-    ("d", "k", "number"), [(37, 2, 37), (100, 2, 99), (37, 3, 648), (25, 4, 2109), (13, 6, 858), (37, 4, 7339)]
-)
+@pytest.mark.parametrize(("d", "k", "number"), [(37, 2, 37), (100, 2, 99), (37, 3, 648), (25, 4, 2109), (13, 6, 858)])
 def test_many_attributes_are_seated_in_the_fewest_views(d: int, k: int, number: int) -> None:
     found = views(d, k)
     assert len(found) == number
@@ -113,7 +111,7 @@ PAIRS = {
 }
 
 
-@pytest.mark.parametrize("k", range(2, 10))
+@pytest.mark.parametrize("k", range(3, 10))
 def test_every_pair_is_covered_by_disjoint_groups_of_at_most_k(k: int) -> None:
     for d in [*range(k, 50), 64, 81, 100, 101]:
         found = views(d, k, cover="pairs")

@@ -124,18 +124,19 @@ def outcomes_of(
     checks = [ApproximationCheck()] * len(parts)
     if pvalue == "auto" or isinstance(pvalue, AmongMany):
         checks = approximations_checked(model, evidence, fit, rarest, statistic)
-    family, cells = pvalue if isinstance(pvalue, AmongMany) else ALONE, fit.frequencies.shape[-1]
+    family = pvalue if isinstance(pvalue, AmongMany) else ALONE
+    cells = fit.frequencies.shape[-1]
     requests = [
         automatic(part, cells, family) if check.draw else pvalue.seeded() if isinstance(pvalue, MonteCarlo) else None
         for part, check in zip(parts, checks, strict=True)
     ]
-    asked = {index: request for index, request in enumerate(requests) if request}
+    to_draw = {index: request for index, request in enumerate(requests) if request}
     pvalues: dict[int, float] = {}
-    if asked:
+    if to_draw:
         drawn = drawn_pvalues(
-            [*asked.values()], statistic, [parts[index] for index in asked], fit.frequencies[[*asked]]
+            [*to_draw.values()], statistic, [parts[index] for index in to_draw], fit.frequencies[[*to_draw]]
         )
-        pvalues = dict(zip(asked, drawn, strict=True))
+        pvalues = dict(zip(to_draw, drawn, strict=True))
     outcomes = []
     for index, (part, check, request) in enumerate(zip(parts, checks, requests, strict=True)):
         observed = float(fit.statistic[index]) if check.score is None else check.score
@@ -241,21 +242,21 @@ def approximations_checked(
         else None
     )
     wide = scored and len(scored[1].shape) == 2 and min(scored[1].shape) > _WIDE
-    bent = rarest >= (_SMALL_COUNT_IN_NOISE if scored else _SMALL_COUNT)
-    bent &= fit.converged | (not model.bounded)
-    among, share = np.flatnonzero(bent), np.zeros(rarest.size)
-    if among.size:
-        share[among] = curvature_loss(model, evidence.subset(among), fit.frequencies[among]) / statistic.df
+    regular = rarest >= (_SMALL_COUNT_IN_NOISE if scored else _SMALL_COUNT)
+    regular &= fit.converged | (not model.bounded)
+    indices, share = np.flatnonzero(regular), np.zeros(rarest.size)
+    if indices.size:
+        share[indices] = curvature_loss(model, evidence.subset(indices), fit.frequencies[indices]) / statistic.df
     checks = []
     for index, null in enumerate(fit.frequencies):
         part = evidence.subset(np.array([index]))
         average = averaged_score(*scored, part, null) if scored and share[index] > _TOO_CURVED else None
-        near_enough = bent[index] and share[index] <= _CURVED and rarest[index] >= _SMALL_COUNT
+        near_enough = regular[index] and share[index] <= _CURVED and rarest[index] >= _SMALL_COUNT
         if average is not None:
             checks.append(ApproximationCheck(_AVERAGED, score=average, at=_POSSIBLE))
         elif scored and wide and near_enough and not fit.converged[index]:
             checks.append(ApproximationCheck(_BOUNDARY, score=nearest_score(*scored, part), at=_NEAREST))
-        elif not fit.converged[index] and (bent[index] or model.bounded):
+        elif not fit.converged[index] and (regular[index] or model.bounded):
             checks.append(ApproximationCheck(_BOUNDARY, draw=True))
         elif rarest[index] < _SMALL_COUNT:
             few = f", because the least count is worth only {rarest[index]:.1f} expected reports"

@@ -94,7 +94,7 @@ class Aggregator(Owned, Saveable):
         self.protocol = protocol
         self._fingerprint = protocol.fingerprint()
         self._series = protocol.series()
-        self._asked = [(one.blocks[0], _group_queries(protocol.domain, one)) for one in self._series]
+        self._asked = [(series.blocks[0], _group_queries(protocol.domain, series)) for series in self._series]
         self._made = self._reserved = 0
         self._answered = bytearray()
         self._begin(first, secrets.token_hex(_SECRET_BYTES), secrets.token_bytes(_SECRET_BYTES))
@@ -160,8 +160,8 @@ class Aggregator(Owned, Saveable):
             How the tables are estimated.
         """
         parts = [
-            RespondentSet.whole(self.identity, unit, _EVERYONE if any(block.n for block in one.blocks) else 0)
-            for unit, one in enumerate(self._series)
+            RespondentSet.whole(self.identity, unit, _EVERYONE if any(block.n for block in series.blocks) else 0)
+            for unit, series in enumerate(self._series)
         ]
         return self.protocol.tables_of(self._series, method, parts)
 
@@ -189,7 +189,7 @@ class Aggregator(Owned, Saveable):
             "first": self._first,
             "made": self._made,
             "answered": np.packbits(np.frombuffer(answered, dtype=np.uint8)).tobytes().hex(),
-            "series": [[block.to_dict() for block in one.blocks] for one in self._series],
+            "series": [[block.to_dict() for block in series.blocks] for series in self._series],
         }
         return sealed(_FORMAT, _VERSION, body)
 
@@ -256,15 +256,15 @@ class Aggregator(Owned, Saveable):
 
     def _wholly_or_not(self, step: Callable[[], None], undo: Callable[[], None]) -> None:
         """Run a step as a transaction: if it is interrupted anywhere, by a key or a timer, undo counts and journal."""
-        place = None if self._journal is None else self._journal.place
+        end = None if self._journal is None else self._journal.end
         try:
             step()
         except LdpstatsError:  # refused before anything was written or counted
             raise
         except BaseException:
             undo()
-            if self._journal is not None and place is not None:
-                self._journal.back_to(place)
+            if self._journal is not None and end is not None:
+                self._journal.back_to(end)
             raise
 
     def _reserve(self, numbers: int) -> None:
@@ -296,7 +296,7 @@ class Aggregator(Owned, Saveable):
         block, groups = self._asked[unit]
         if block is not blocks[-1]:
             pairs = zip(groups, blocks[-1].randomizers, strict=True)
-            groups = tuple(replace(one, randomizer=used) for one, used in pairs)
+            groups = tuple(replace(group, randomizer=used) for group, used in pairs)
             self._asked[unit] = blocks[-1], groups
         return len(blocks) - 1, groups
 
@@ -326,12 +326,12 @@ class Aggregator(Owned, Saveable):
     def _refuse_other_cells(self, number: int, block: int, cells: tuple[int, ...]) -> None:
         randomizers = self._series[self._unit(number)].blocks[block].randomizers
         fits = len(cells) == len(randomizers) and all(
-            0 <= cell < one.k for cell, one in zip(cells, randomizers, strict=True)
+            0 <= cell < randomizer.k for cell, randomizer in zip(cells, randomizers, strict=True)
         )
         if not fits:
             raise ReportError(
                 f"the cells {shortened(cells)} in answer to query {number}",
-                f"a cell below each of {[one.k for one in randomizers]}",
+                f"a cell below each of {[randomizer.k for randomizer in randomizers]}",
                 "Check that client and aggregator use the same protocol.",
             )
 
@@ -375,9 +375,9 @@ class Aggregator(Owned, Saveable):
             if series.is_full:
                 self._open_next(unit)
 
-    def _redo(self, answers: dict[int, tuple[Any, ...]], place: int, kind: str, *rest: Any) -> None:
+    def _redo(self, answers: dict[int, tuple[Any, ...]], line: int, kind: str, *rest: Any) -> None:
         """Apply one line of the journal again."""
-        if (kind == "begin") != (place == 0):
+        if (kind == "begin") != (line == 0):
             raise ValueError(f"a line {shortened(kind)} in this place")
         if kind == "begin":
             first, identity, key = rest

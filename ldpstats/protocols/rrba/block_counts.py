@@ -77,8 +77,8 @@ class BlockCounts:
     def bad_rows(self, rows: SentRows) -> dict[int, Reason]:
         """Return, by their places, why rows cannot be counted."""
         reasons, blocks = bad_reports(rows, self._rows), _blocks_of(rows)
-        for place in np.flatnonzero((blocks < 0) | (blocks > _LARGEST_BLOCK)).tolist():
-            reasons.setdefault(place, Reason(f"the block {blocks[place]}", "numbers of blocks, from 0"))
+        for position in np.flatnonzero((blocks < 0) | (blocks > _LARGEST_BLOCK)).tolist():
+            reasons.setdefault(position, Reason(f"the block {blocks[position]}", "numbers of blocks, from 0"))
         return dict(sorted(reasons.items()))
 
     def take(self, rows: SentRows) -> None:
@@ -118,8 +118,8 @@ class BlockCounts:
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values, for `restore`."""
         kept = {
-            "counts": [sorted(one.items()) for one in self._counts],
-            "simulated": [sorted(one.items()) for one in self._simulated],
+            "counts": [sorted(counts.items()) for counts in self._counts],
+            "simulated": [sorted(counts.items()) for counts in self._simulated],
         }
         return {**kept, "respondents": self._respondents.to_dict()}
 

@@ -264,8 +264,8 @@ def _read_level(plain: object) -> float:
     return float(plain)
 
 
-def _sum_above(one: float, other: float) -> float:
+def _sum_above(level: float, other: float) -> float:
     """Return the smallest double that is not below the exact sum."""
-    total = one + other
-    exact = one == 0 or math.isinf(total) or Fraction(total) >= Fraction(one) + Fraction(other)
+    total = level + other
+    exact = level == 0 or math.isinf(total) or Fraction(total) >= Fraction(level) + Fraction(other)
     return total if exact else math.nextafter(total, math.inf)

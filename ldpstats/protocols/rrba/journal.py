@@ -52,25 +52,25 @@ class Journal:
         _OPEN.add(self)
 
     def replay(self, redo: Callable[..., None]) -> int:
-        """Call `redo` with the place and the words of every line after the first; return how many there are."""
+        """Call `redo` with the number and the words of every line after the first; return how many there are."""
         with open(self._file, "rb", closefd=False) as file:
             file.seek(self._size)
-            place = 0
+            number = 0
             for line in file:
                 # a whole line that has lost its end was perhaps acknowledged; anything less was not
                 ended = line if line.endswith(b"\n") else line + b"\n"
                 if ended != line and not self._follows(ended):
                     break
                 try:
-                    redo(place, *self._read(ended))
+                    redo(number, *self._read(ended))
                 except UNREADABLE as error:
                     raise LdpstatsError(
-                        f"line {place + 2} of the journal {self._path.name!r} ({shortened_reason(error)})",
+                        f"line {number + 2} of the journal {self._path.name!r} ({shortened_reason(error)})",
                         "a journal as it was written",
                         "Nothing in it was changed, and the lines before are as they were: use a copy that is whole.",
                     ) from error
-                place += 1
-        return place
+                number += 1
+        return number
 
     def resume(self) -> None:
         """Cut off an unfinished last line, to write after all that was replayed."""
@@ -102,18 +102,18 @@ class Journal:
         self._digest = digest
 
     @property
-    def place(self) -> tuple[int, str]:
+    def end(self) -> tuple[int, str]:
         """Size and digest so far, for `back_to`."""
         return self._size, self._digest
 
-    def back_to(self, place: tuple[int, str]) -> None:
+    def back_to(self, end: tuple[int, str]) -> None:
         """Cut off lines that were written since then and never acknowledged, but nothing that somebody else wrote."""
         with open(self._file, "rb", closefd=False) as file:
             file.seek(self._size)
             rest = file.read(len(self._last) + 1)
         if os.fstat(self._file).st_size >= self._size and self._last.startswith(rest):
-            os.ftruncate(self._file, place[0])
-            self._size, self._digest = place
+            os.ftruncate(self._file, end[0])
+            self._size, self._digest = end
 
     def close(self) -> None:
         """Close the file, which also unlocks it."""
@@ -157,8 +157,8 @@ class Journal:
         return line[-_TAIL:] == _tail(self._digest, line[:-_TAIL])[0]
 
     def _append(self, data: bytes) -> None:
-        found = os.fstat(self._file)
-        if found.st_size != self._size or found.st_nlink == 0:
+        status = os.fstat(self._file)
+        if status.st_size != self._size or status.st_nlink == 0:
             raise LdpstatsError(
                 f"the journal {self._path.name!r}, which something else has removed, shortened or written to",
                 "a file that belongs to this aggregator alone",

@@ -23,32 +23,32 @@ def statement(
     δ = 1 - Π (1 - δ_i) (Kairouz, Oh & Viswanath 2015, for independent reports).
     """
     per_group = {
-        label(question.attributes): worst_level((randomizers[place],) for randomizers in own)
+        label(question.attributes): worst_level((randomizers[position],) for randomizers in own)
         for unit, own in zip(units, sent, strict=True)
-        for place, question in enumerate(unit)
+        for position, question in enumerate(unit)
     }
     asked = [randomizers for own in sent for randomizers in own]
     strict = PrivacyStatement(worst_level(asked), RECORD, per_group)
     if not papers:
         return strict
-    nominal = prod((1 / (1 - one.p) for one in max(asked, key=len)), start=Fraction(1))
+    nominal = prod((1 / (1 - randomizer.p) for randomizer in max(asked, key=len)), start=Fraction(1))
     delta = max(map(_delta, dict.fromkeys(asked)))
     return replace(strict, nominal_epsilon=strict_epsilon(nominal), delta_at_nominal=double_above(delta))
 
 
 def _delta(randomizers: Randomizers) -> Fraction:
     """Return 1 - Π (1 - δ_i), multiplied in whole numbers, because there are many blocks."""
-    kept = prod(GRID**2 - one.delta_numerator for one in randomizers)
+    kept = prod(GRID**2 - randomizer.delta_numerator for randomizer in randomizers)
     return 1 - Fraction(kept, GRID ** (2 * len(randomizers)))
 
 
-def provably_true(series: Sequence[Series], place: int | None = None) -> float | None:
+def provably_true(series: Sequence[Series], position: int | None = None) -> float | None:
     """Return the share of reports that are the truth for sure, because no fake can say that; None if none can be."""
     certain = reports = 0
     possible = False
-    for block in (block for one in series for block in one.blocks):
+    for block in (block for unit_series in series for block in unit_series.blocks):
         pairs = list(zip(block.randomizers, block.counts, strict=True))
-        for randomizer, counts in pairs if place is None else [pairs[place]]:
+        for randomizer, counts in pairs if position is None else [pairs[position]]:
             reports += block.n
             if 0 in randomizer.fake:
                 possible |= block.n > 0

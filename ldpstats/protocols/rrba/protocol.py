@@ -217,7 +217,7 @@ class RRBA(SavedProtocol):
         group : str or sequence of str
             An attribute, or several.
         """
-        unit, question = known_for(group, ((one.attributes, (unit, one)) for unit in self._units for one in unit))
+        unit, question = known_for(group, ((asked.attributes, (unit, asked)) for unit in self._units for asked in unit))
         return self._rules(unit).first(question.answers)
 
     def series(self) -> list[Series]:
@@ -232,10 +232,10 @@ class RRBA(SavedProtocol):
         query : Query
         """
         fingerprint, rules = self._terms
-        own = rules.get(tuple(one.domain for one in query.groups))
+        own = rules.get(tuple(group.domain for group in query.groups))
         if own is None or query.protocol != fingerprint:
             return False
-        return all(own.allow(one.randomizer) for one in query.groups)
+        return all(own.allow(group.randomizer) for group in query.groups)
 
     @cached_property
     def _terms(self) -> tuple[str, dict[tuple[Domain, ...], Rules]]:
@@ -304,8 +304,8 @@ class RRBA(SavedProtocol):
         """
         if is_partitioned(frame):
             collect = partial(self.collect, counts=counts, method=method)
-            found: TableSet = collected_by_partition(collect, partial(reduce, add), frame, rng)
-            return found
+            tables: TableSet = collected_by_partition(collect, partial(reduce, add), frame, rng)
+            return tables
         source, series = None if rng is None else generator(rng), self.series()
         for _ in self._answers(frame, source, series, counts):
             pass
@@ -339,12 +339,12 @@ class RRBA(SavedProtocol):
         people = people_of(self.domain, population, numbers, counts, substitutes=self._substitutes)
         places = scheduled(people.n, len(series), int(numbers.integers(len(series))))
         divided = people.divided([len(own) for own in places], numbers)
-        for one, part in zip(progress(series, "simulating", unit="group"), divided, strict=True):
-            true_counts = part.block_counts(one.questions, self.block_size, numbers)
+        for unit_series, part in zip(progress(series, "simulating", unit="group"), divided, strict=True):
+            true_counts = part.block_counts(unit_series.questions, self.block_size, numbers)
             for block in zip(*true_counts, strict=True):
-                asked = zip(one.blocks[-1].noises, block, strict=True)
+                asked = zip(unit_series.blocks[-1].noises, block, strict=True)
                 drawn = [noise.simulate(truth, numbers) for noise, truth in asked]
-                one.take_all(drawn, simulated=int(drawn[0].sum()))
+                unit_series.take_all(drawn, simulated=int(drawn[0].sum()))
         return self.tables_of(series, method, _whole(numbers, series))
 
     @unweighted
@@ -457,13 +457,13 @@ class RRBA(SavedProtocol):
                 "Rows are missing or stand twice.",
             )
         respondents_of = []
-        for own, one in zip(of_unit, progress(series, "following blocks", unit="group"), strict=True):
+        for own, unit_series in zip(of_unit, progress(series, "following blocks", unit="group"), strict=True):
             names = [self.sent_rows[row].label for row in own]
             counted = [rows[row][0] for row in own]
             self._refuse_gaps(counted, names)
             respondents_of.append(_same_respondents([parts[row] for row in own], names))
             for block, number in zip(zip(*counted, strict=True), rows[own[0]][1], strict=True):
-                one.take_all(block, simulated=int(number))
+                unit_series.take_all(block, simulated=int(number))
         return self.tables_of(series, method, respondents_of)
 
     def tables_of(self, series: Sequence[Series], method: str, parts: Sequence[RespondentSet]) -> TableSet:
@@ -478,14 +478,19 @@ class RRBA(SavedProtocol):
         parts : sequence of RespondentSet
             The respondents of every series.
         """
-        sent = [[block.randomizers for block in one.blocks if block.n or block is one.blocks[0]] for one in series]
+        sent = [
+            [block.randomizers for block in unit_series.blocks if block.n or block is unit_series.blocks[0]]
+            for unit_series in series
+        ]
         whole = self._stated(sent)
         tables = []
-        for one, respondents_of in zip(series, parts, strict=True):
-            for place, question in enumerate(one.questions):
-                own = replace(whole.for_group(label(question.attributes)), provably_true=provably_true([one], place))
-                attributes = self.domain.project(question.attributes)
-                tables.append(Table(attributes, tuple(one.tallies(place)), own, method=method, parts=respondents_of))
+        for unit_series, respondents_of in zip(series, parts, strict=True):
+            for position, question in enumerate(unit_series.questions):
+                domain = self.domain.project(question.attributes)
+                blocks = tuple(unit_series.table_blocks(position))
+                promised = whole.for_group(label(question.attributes))
+                own = replace(promised, provably_true=provably_true([unit_series], position))
+                tables.append(Table(domain, blocks, own, method=method, parts=respondents_of))
         level = f"p = {self.p:g}" if self.p is not None else f"epsilon = {self.epsilon:g}"
         words = f"truth or fake, block by block, at {level}"
         origin = Origin(
@@ -549,15 +554,17 @@ class RRBA(SavedProtocol):
         codes = respondents(self.domain, frame, counts, draws if self._substitutes else None)
         order = permutation(draws, len(codes))
         all_places = scheduled(len(codes), len(series), int(draws.uniform(len(series), 1)[0]))
-        for one, places in zip(progress(series, "asking", unit="group"), all_places, strict=True):
-            truths = [question.answer(self.domain, codes[order[among(places)]]) for question in one.questions]
+        for unit_series, places in zip(progress(series, "asking", unit="group"), all_places, strict=True):
+            truths = [question.answer(self.domain, codes[order[among(places)]]) for question in unit_series.questions]
             for start in range(0, len(places), self.block_size):
-                stop, block = start + self.block_size, len(one.blocks) - 1
-                asked = list(zip(one.blocks[-1].randomizers, truths, strict=True))
+                stop, block = start + self.block_size, len(unit_series.blocks) - 1
+                asked = list(zip(unit_series.blocks[-1].randomizers, truths, strict=True))
                 reported = [used.randomize(truth[start:stop], draws) for used, truth in asked]
                 counted = [used.count_reports(own) for (used, _), own in zip(asked, reported, strict=True)]
-                one.take_all(counted, simulated=len(reported[0]) if draws.simulated else 0)
-                yield _AskedBlock(one.questions, block, places[start:stop], order[among(places[start:stop])], reported)
+                unit_series.take_all(counted, simulated=len(reported[0]) if draws.simulated else 0)
+                yield _AskedBlock(
+                    unit_series.questions, block, places[start:stop], order[among(places[start:stop])], reported
+                )
 
     def _refuse_gaps(self, counted: Sequence[NDArray[np.int64]], names: Sequence[str]) -> None:
         """Refuse rows of which some are missing: the fakes of later blocks could not be known."""
@@ -586,7 +593,7 @@ class _AskedBlock:
 
 
 def _identity(source: np.random.Generator | None, series: Sequence[Series]) -> str:
-    counted = (np.array(counts) for one in series for block in one.blocks for counts in block.counts)
+    counted = (np.array(counts) for unit_series in series for block in unit_series.blocks for counts in block.counts)
     return new_identity(source, counted)
 
 
@@ -594,13 +601,14 @@ def _whole(source: np.random.Generator | None, series: Sequence[Series]) -> list
     """Return the respondents of a finished collection, for every series."""
     identity = _identity(source, series)
     return [
-        RespondentSet.whole(identity, unit, sum(block.n for block in one.blocks)) for unit, one in enumerate(series)
+        RespondentSet.whole(identity, unit, sum(block.n for block in unit_series.blocks))
+        for unit, unit_series in enumerate(series)
     ]
 
 
 def _same_respondents(parts: Sequence[RespondentSet], names: Sequence[str]) -> RespondentSet:
     """Return the respondents of one collection, who all answered every group of their view."""
-    collections = dict.fromkeys(one for own in parts for one in own.collections)
+    collections = dict.fromkeys(collection for own in parts for collection in own.collections)
     if len(collections) > 1 or any(own != parts[0] for own in parts):
         raise ReportError(
             f"rows of {len(collections)} collections about {one_line(list(names))}, or of different respondents",

@@ -83,7 +83,9 @@ class Query:
     def refuse_misfits(self) -> None:
         """Refuse what no aggregator writes."""
         asked = (
-            isinstance(self.groups, tuple) and self.groups and all(isinstance(one, GroupQuery) for one in self.groups)
+            isinstance(self.groups, tuple)
+            and self.groups
+            and all(isinstance(group, GroupQuery) for group in self.groups)
         )
         if not (asked and _plain((self.number, self.block), (self.protocol, self.token))):
             raise ReportError(
@@ -119,7 +121,7 @@ class Query:
         try:
             refuse_oversized(text, "a query")
             plain = _named(_without_head(read_json(text), _QUERY_HEAD), _QUERY)
-            groups = tuple(_read_group(_named(one, _GROUP)) for one in plain["groups"])
+            groups = tuple(_read_group(_named(group, _GROUP)) for group in plain["groups"])
             read = cls(plain["protocol"], plain["number"], plain["block"], plain["token"], groups)
             read.refuse_misfits()
         except UNREADABLE as error:
@@ -221,9 +223,9 @@ def _without_head(plain: object, head: Mapping[str, Any]) -> dict[str, Any]:
     """Return a message without its format and version; those of others are refused."""
     if not isinstance(plain, dict):
         raise ReportError(shortened(plain), f"an object that begins with {dict(head)}")
-    found = {name: plain.get(name) for name in head}
-    if differences(head, found):
-        raise ReportError(f"a message that begins with {shortened(found)}", f"one that begins with {dict(head)}")
+    own_head = {name: plain.get(name) for name in head}
+    if differences(head, own_head):
+        raise ReportError(f"a message that begins with {shortened(own_head)}", f"one that begins with {dict(head)}")
     return {name: value for name, value in plain.items() if name not in head}
 
 
@@ -235,6 +237,6 @@ def _named(plain: object, names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _plain(numbers: Iterable[object], texts: Iterable[object]) -> bool:
-    return all(type(one) is int and one >= 0 for one in numbers) and all(
+    return all(type(number) is int and number >= 0 for number in numbers) and all(
         isinstance(text, str) and text.isascii() for text in texts
     )

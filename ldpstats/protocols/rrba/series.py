@@ -44,7 +44,7 @@ class UnitBlock:
     @cached_property
     def noises(self) -> tuple[NoiseModel, ...]:
         """Noise model of the answers about each group."""
-        return tuple(one.noise for one in self.randomizers)
+        return tuple(randomizer.noise for randomizer in self.randomizers)
 
     def take(self, cells: Sequence[int], *, simulated: bool, late: bool) -> None:
         """Count one respondent's report."""
@@ -66,17 +66,20 @@ class UnitBlock:
         if not self.late:
             return self
         counts = [
-            [one - other for one, other in zip(*both, strict=True)] for both in zip(self.counts, self.late, strict=True)
+            [count - late_count for count, late_count in zip(*both, strict=True)]
+            for both in zip(self.counts, self.late, strict=True)
         ]
         return UnitBlock(self.randomizers, counts, self.n - sum(self.late[0]))
 
     def refuse_misfits(self, questions: Sequence[Question]) -> None:
         """Refuse a saved block whose counts do not fit the groups, or do not add up."""
         cells, late = [question.answers for question in questions], self.late or _none_of(self.randomizers)
-        fits = cells == [one.k for one in self.randomizers] and isinstance(self.late, list)
+        fits = cells == [randomizer.k for randomizer in self.randomizers] and isinstance(self.late, list)
         fits &= all(cells == [len(counts) for counts in kind] for kind in (self.counts, late))
         pairs = zip(chain(*self.counts), chain(*late), strict=True) if fits else ()
-        whole = _whole(self.n, self.simulated) and all(_whole(one, other) and other <= one for one, other in pairs)
+        whole = _whole(self.n, self.simulated) and all(
+            _whole(count, of_late) and of_late <= count for count, of_late in pairs
+        )
         adds_up = whole and all(sum(counts) == self.n for counts in self.counts) and self.simulated <= self.n
         if not (fits and adds_up and len({sum(counts) for counts in late}) == 1):
             raise LdpstatsError(
@@ -121,23 +124,23 @@ class Series:
         block, late = self.blocks[position], position < len(self.blocks) - 1
         block.take(cells, simulated=simulated, late=late)
         if self.from_all and late:
-            for place, (randomizer, cell) in enumerate(zip(block.randomizers, cells, strict=True)):
+            for group, (randomizer, cell) in enumerate(zip(block.randomizers, cells, strict=True)):
                 alone = np.eye(1, randomizer.k, cell, dtype=int)[0]
-                self._earlier[place] = self._earlier[place] + estimated_truths(randomizer, alone, 1)
+                self._earlier[group] = self._earlier[group] + estimated_truths(randomizer, alone, 1)
 
     def undoing(self, position: int, cells: Sequence[int]) -> Callable[[], None]:
         """Return a function that takes a report about these cells back, however far its count and all after it came."""
         block, blocks, earlier = self.blocks[position], len(self.blocks), self._earlier[:]
         n, simulated, late = block.n, block.simulated, block.late
         kinds = [block.counts, *([late] if late else [])]
-        known = [(counts, cell, counts[cell]) for kind in kinds for counts, cell in zip(kind, cells, strict=True)]
+        before = [(counts, cell, counts[cell]) for kind in kinds for counts, cell in zip(kind, cells, strict=True)]
 
         def undo() -> None:
             del self.blocks[blocks:]
             self._earlier = earlier
             block.n, block.simulated, block.late = n, simulated, late
-            for counts, cell, number in known:
-                counts[cell] = number
+            for counts, cell, count in before:
+                counts[cell] = count
 
         return undo
 
@@ -186,15 +189,15 @@ class Series:
         """
         made, self._earlier = self._first(), self._nothing()
         known = not self.from_all or not any(block.late for block in blocks)
-        for place, block in enumerate(blocks):
+        for number, block in enumerate(blocks):
             if known and block.randomizers != made:
-                raise LdpstatsError(f"block {place} with other fakes than follow from the reports", "its own fakes")
+                raise LdpstatsError(f"block {number} with other fakes than follow from the reports", "its own fakes")
             closed = block.as_it_closed()
             if block is blocks[-1]:
                 return
             if closed.n < self.block_size:
                 raise LdpstatsError(
-                    f"block {place}, closed with {closed.n} reports", f"{self.block_size} before the next one begins"
+                    f"block {number}, closed with {closed.n} reports", f"{self.block_size} before the next one begins"
                 )
             shown = self._shown(closed)
             made = self._made_of(shown)
@@ -209,24 +212,24 @@ class Series:
     def _shown(self, block: UnitBlock) -> list[FloatArray]:
         """Estimate the truths of a block, added to those of all before it where fakes follow from all."""
         shown = block.truths()
-        return [one + more for one, more in zip(self._earlier, shown, strict=True)] if self.from_all else shown
+        return [truths + more for truths, more in zip(self._earlier, shown, strict=True)] if self.from_all else shown
 
     def _made_of(self, shown: list[FloatArray]) -> Randomizers:
         return tuple(self.rules.randomizer(adapted(truths)) for truths in shown)
 
-    def tallies(self, place: int) -> list[Block]:
-        """Return the tallies of one group, a block for each with reports (one without if none has any)."""
+    def table_blocks(self, position: int) -> list[Block]:
+        """Return what a table of one group is made of: all blocks with reports (an empty one if none has any)."""
         answered = [block for block in self.blocks if block.n] or self.blocks[:1]
-        question = self.questions[place]
+        question = self.questions[position]
         return [
-            Block(question, Tally(block.noises[place], np.array(block.counts[place]), block.n, block.simulated))
+            Block(question, Tally(block.noises[position], np.array(block.counts[position]), block.n, block.simulated))
             for block in answered
         ]
 
 
 def plain_randomizers(randomizers: Randomizers) -> list[list[Any]]:
     """Return randomizers as plain values: probabilities as texts, which every reader of JSON keeps exactly."""
-    return [[str(one.truth), [str(fake) for fake in one.fake]] for one in randomizers]
+    return [[str(randomizer.truth), [str(fake) for fake in randomizer.fake]] for randomizer in randomizers]
 
 
 def read_randomizers(plain: list[list[Any]]) -> Randomizers:
@@ -235,8 +238,8 @@ def read_randomizers(plain: list[list[Any]]) -> Randomizers:
 
 
 def _none_of(randomizers: Randomizers) -> list[list[int]]:
-    return [[0] * one.k for one in randomizers]
+    return [[0] * randomizer.k for randomizer in randomizers]
 
 
 def _whole(*numbers: object) -> bool:
-    return all(type(one) is int and one >= 0 for one in numbers)
+    return all(type(number) is int and number >= 0 for number in numbers)

@@ -66,8 +66,8 @@ class Convergence(Result):
     >>> from ldpstats.protocols.rrba import convergence
     >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
     >>> tables = RRBA(domain, p=0.5, block_size=250).simulate(np.array([900, 700, 300, 100]), rng=2)
-    >>> found = convergence(tables["sex", "car"])
-    >>> found.stopped_at, found.stays_from
+    >>> compared = convergence(tables["sex", "car"])
+    >>> compared.stopped_at, compared.stays_from
     (3, 3)
     """
 
@@ -149,8 +149,8 @@ class Convergence(Result):
     def headline(self) -> str:
         """Of which table, and at which block it stopped."""
         stop, number = self.stopped_at, len(self.blocks)
-        found = f"stops at block {stop} of {number}" if stop else f"stops at none of {number} blocks"
-        return f"{' × '.join(self.table.attributes)}, {found}{simulation(self.table.simulated, self.table.n)}"
+        where = f"stops at block {stop} of {number}" if stop else f"stops at none of {number} blocks"
+        return f"{' × '.join(self.table.attributes)}, {where}{simulation(self.table.simulated, self.table.n)}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as plain values, a row per block."""
@@ -217,11 +217,11 @@ def convergence(table: Table, alpha: float = 0.05, width: str = "sound") -> Conv
 
     The paper stops when, in every cell, `|T^k − T^(k−1)| < δ*`, the width of a confidence interval, and answers with
     the average of both blocks. As printed, δ* is 2 z σ with σ² = (v/n)(1 − v/n)/n. This takes the estimate v/n for a
-    proportion that was observed, whereas Eq. 4 divides the spread of the reports by p. So the printed δ* is too small
-    by about that factor: where fakes look like the population, a change stays below it with probability
+    proportion that was observed, whereas Eq. 4 divides the standard error of the reports by p. So the printed δ* is too
+    small by about that factor: where fakes look like the population, a change stays below it with probability
     2 Φ(√2 z p) − 1, which is .83 at p = .5 and .22 at p = .1. The sound width, 2 z √(μ(1 − μ)/n) / p with μ the share
     of the reports, has 2 Φ(√2 z) − 1 = .994 for every p. (It has less where two blocks differ in their fakes and thus
-    in their spread, as they do when a small p lets adapted fakes swing: .93 measured at p = .095 with blocks of 250.)
+    in their variance, as they do when a small p lets adapted fakes swing: .93 measured at p = .095 with blocks of 250.)
 
     The width is that of the block's own estimate, because the true value is unknown. The paper also compares the first
     block with the uniform table that it starts from, which is no estimate; here the second block is the first compared.
@@ -254,8 +254,8 @@ def convergence(table: Table, alpha: float = 0.05, width: str = "sound") -> Conv
     >>> from ldpstats.protocols.rrba import convergence
     >>> domain = Domain({"sex": ["F", "M"], "car": ["yes", "no"]})
     >>> tables = RRBA(domain, p=0.1, block_size=400).simulate(np.array([900, 700, 300, 100]), rng=1)
-    >>> found = convergence(tables["sex", "car"], width="paper")
-    >>> found.stopped_at, convergence(tables["sex", "car"]).stopped_at
+    >>> compared = convergence(tables["sex", "car"], width="paper")
+    >>> compared.stopped_at, convergence(tables["sex", "car"]).stopped_at
     (None, 2)
     """
     level = significance(alpha)

@@ -32,7 +32,7 @@ def test_without_noise_and_sampling_it_is_cramers_v(strength: float) -> None:
     assert found.cramers_v == pytest.approx(strength, abs=1e-5)
 
 
-@pytest.mark.parametrize(("mechanism", "strength"), [("grr", 0.0), ("grr", 0.3), ("oue", 0.0), ("ss", 0.3)])
+@pytest.mark.parametrize(("mechanism", "strength"), [("grr", 0.3), ("oue", 0.0)])
 def test_squared_v_is_nearly_unbiased_and_the_plug_in_is_not(mechanism: str, strength: float) -> None:
     """Average raw - bias over 400 collections; its standard error is told by their spread (5 of them allowed)."""
     tables = [collected(dependent(16_000, strength), 1.0, mechanism, seed) for seed in range(400)]
@@ -44,16 +44,9 @@ def test_squared_v_is_nearly_unbiased_and_the_plug_in_is_not(mechanism: str, str
     assert all(one.cramers_v == pytest.approx(math.sqrt(max(0.0, c))) for one, c in zip(found, corrected, strict=True))
 
 
-def test_noise_that_exceeds_the_range_of_v_is_not_estimable() -> None:
-    found = ldp.association(collected(dependent(160, 0.0), 0.5, seed=4))
-    assert math.isnan(found.cramers_v)
-    assert "not estimable" in str(found)
-
-
-@pytest.mark.parametrize("n", [100, 1000])
-def test_noise_is_not_sold_as_an_estimate(n: int) -> None:
+def test_noise_is_not_sold_as_an_estimate() -> None:
     """Independent tables of few respondents: mostly noise, which is called so even where it looks strong."""
-    found = [ldp.association(collected(dependent(n, 0.0), 1.0, "grr", seed)) for seed in range(200)]
+    found = [ldp.association(collected(dependent(1000, 0.0), 1.0, "grr", seed)) for seed in range(200)]
     assert all(one.why_not for one in found if not one.noise < 0.3)
     assert sum(bool(one.why_not) for one in found) > 190, "the noise alone shows V = .5"
 
@@ -68,11 +61,3 @@ def test_a_category_without_a_positive_share_is_left_out_and_named() -> None:
     assert all("row" in one.without or "row" in one.why_not for one in found)
     assert all(bool(one.why_not) == math.isnan(one.cramers_v) for one in found)
     assert all(one.conf_int()[0] == 0 for one in found), "the others are independent"
-
-
-def test_only_two_way_tables_have_it() -> None:
-    table = collected(dependent(1600, 0.0), 1.0)
-    with pytest.raises(ldp.LdpstatsError, match="two-way"):
-        ldp.association(table.marginal("row"))
-    with pytest.raises(ldp.LdpstatsError, match="ndarray"):
-        ldp.association(np.ones((2, 2)))

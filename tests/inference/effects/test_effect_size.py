@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable
 
@@ -14,11 +13,10 @@ from matplotlib import pyplot as plt
 from numpy.typing import NDArray
 from scipy.stats import norm
 from statsmodels.stats.contingency_tables import Table2x2
+from support import noisy_tables
 
 import ldpstats as ldp
-from ldpstats.answers.questions import Question
 from ldpstats.confidence.confidence_sets import FiellerQuotient, PossibleRange
-from ldpstats.estimation.blocks import Block
 from ldpstats.inference.effects.cramers_v import AssociationMeasures, association, mutual_information
 from ldpstats.inference.effects.effect_size import Effect, forest_picture
 from ldpstats.inference.effects.ratios import (
@@ -38,13 +36,12 @@ SMOKERS = np.array([[688, 650], [21, 59]])  # Doll & Hill (1950): lung cancer an
 Z = float(norm.ppf(0.975))
 
 
-def table_of(counts: NDArray[np.int64], epsilon: float = 60.0, names: tuple[str, str] = ("row", "column")) -> Table:
+def table_of(counts: NDArray[np.int64], epsilon: float = 60.0) -> Table:
     """Return reports with these counts, through randomized response that at ε = 60 is the truth."""
-    domain = ldp.Domain(
-        {name: [f"{name[0]}{i}" for i in range(size)] for name, size in zip(names, counts.shape, strict=True)}
-    )
+    rows, columns = counts.shape
+    domain = ldp.Domain({"row": [f"r{i}" for i in range(rows)], "column": [f"c{i}" for i in range(columns)]})
     tally = Tally(ldp.GRR(counts.size, epsilon).noise, counts.ravel(), int(counts.sum()), simulated=True)
-    return Table(domain, (Block(Question.of(domain, names), tally),), ldp.PrivacyStatement(math.inf, "a test"))
+    return noisy_tables.table_of(counts.shape, [tally], domain)
 
 
 def odds(table: Table, columns: tuple[str, str] = ("c0", "c1"), alpha: float = 0.05) -> Effect:
@@ -108,11 +105,6 @@ class TestAssociationMeasures:
         assert seen.possible.tolist() == [True, False, False, False]
         assert seen.pearson[0] == AssociationMeasures.of(proper, covariance).pearson
         assert seen.estimable.tolist() == seen.possible.tolist()
-
-    def test_intervals_of_v_and_information_agree_where_dependence_is_weak(self) -> None:
-        table = table_of(np.array([[26_000, 24_000], [24_500, 25_500]]))
-        v, information = association(table).conf_int(), mutual_information(table).conf_int()
-        assert np.allclose(np.square(v) / 2, information, rtol=2e-3)
 
 
 class TestWithoutNoise:
@@ -210,23 +202,14 @@ class TestInvariance:
         assert x / y == pytest.approx(cells[0, 1] / row[0] - cells[2, 1] / row[2])
 
 
-SHAPES = (((2, 2), "weak"), ((3, 2), "strong"), ((4, 4), "strong"))
-ONCE = (("ss", (3, 2)), ("oue", (2, 2)))
-"""Mechanisms enter by their covariance alone: beside GRR each is studied on one shape, on the others exhaustively."""
-
-
 @pytest.mark.parametrize(
     ("mechanism", "shape", "strength"),
-    [
-        pytest.param(name, *one, marks=[pytest.mark.exhaustive] * (name != "grr" and (name, one[0]) not in ONCE))
-        for name in ("grr", "ss", "oue")
-        for one in SHAPES
-    ],
+    [("grr", (4, 4), "strong"), ("ss", (3, 2), "strong"), ("oue", (2, 2), "weak")],
 )
 def test_intervals_hold_the_truth_as_often_as_they_say(mechanism: str, shape: tuple[int, int], strength: str) -> None:
     """4,000 tables each: the limits are 5 standard errors and more from what the study measures, .932 to .955.
 
-    All 54 figures together then fail by chance with a probability below 1e-6 or so. The small cells of the largest
+    All 18 figures together then fail by chance with a probability below 1e-6 or so. The small cells of the largest
     table are covered too often, and have no upper limit here.
     """
     setting = Setting(shape, strength, "even", mechanism, 2.0, 50_000, replications=4000)
@@ -314,8 +297,9 @@ class TestRefusals:
             risk_difference(wide, rows=("r0", "r1"), column="c9")
         with pytest.raises(ldp.LdpstatsError, match="one category for each"):
             proportion_difference(wide, "r0", "r1")
-        with pytest.raises(ldp.LdpstatsError, match="two-way"):
-            odds_ratio(wide.marginal("row"))
+        for effect in (odds_ratio, association):
+            with pytest.raises(ldp.LdpstatsError, match="two-way"):
+                effect(wide.marginal("row"))
 
     def test_which_category_is_the_event_is_never_guessed(self) -> None:
         table = table_of(100 * SMOKERS)
@@ -353,16 +337,10 @@ class TestResult:
             "epsilon",
         ):
             assert part in text
-        plain = json.loads(json.dumps(found.to_dict()))
+        plain = found.to_dict()
         assert plain["estimate"] == found.estimate
         assert tuple(plain["intervals"][0]) == found.conf_int()
         assert plain["level"] == pytest.approx(0.9)
-
-    def test_a_higher_level_gives_a_wider_interval(self) -> None:
-        table = noisy(2, n=30_000)
-        for found in (odds(table), difference(table), association(table), mutual_information(table)):
-            (low, high), (lowest, highest) = found.conf_int(0.2), found.conf_int(0.01)
-            assert lowest <= low <= high <= highest
 
 
 def effect_of(inversion: FiellerQuotient | PossibleRange) -> Effect:

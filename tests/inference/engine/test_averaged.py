@@ -7,7 +7,7 @@ from unittest.mock import patch
 import inference as study
 import numpy as np
 import pytest
-from scipy.stats import beta, binom, chi2
+from scipy.stats import beta, chi2
 from support.noisy_tables import table_of
 
 import ldpstats as ldp
@@ -19,7 +19,6 @@ from ldpstats.inference.engine.families import LinearSubspace, ProductOfConditio
 from ldpstats.inference.engine.null_model import null_score
 from ldpstats.inference.engine.procedure import approximations_checked, averaged_score
 from ldpstats.inference.engine.statistics import LikelihoodRatio, ScoreStatistic
-from ldpstats.noise import Tally
 
 SQUARE = ProductOfConditionals.independent((2, 2))
 
@@ -86,27 +85,6 @@ def test_drowned_tables_are_tested_by_the_average(mechanism: str) -> None:
     assert result.statistic != single.statistic
     assert result.pvalue == pytest.approx(chi2.sf(result.statistic, 9))
     assert tuple(ldp.independence_test(table)) == tuple(result)
-
-
-@pytest.mark.parametrize("rarest", [0.5, 0.1])
-def test_true_hypotheses_are_kept_where_noise_is_widest(rarest: float) -> None:
-    """Of 100 tables at most 18: more come less than once in 10^6 at a level of .05."""
-    assert binom.sf(18, 100, 0.05) < 1e-6
-    assert 100 * study.rejected(study.Setting("grr", (4, 4), 500, 0.5, rarest, tables=100)) <= 18
-
-
-def test_the_average_loses_less_of_the_degrees_of_freedom_than_a_single_fit() -> None:
-    """Of 40 true hypotheses with even margins; a χ² variable has a mean of 9."""
-    noise, model = ldp.GRR(16, 0.5).noise, ProductOfConditionals.independent((4, 4))
-    counts = noise.draw(np.full(16, 1 / 16), 500, 40, np.random.default_rng(1))
-    evidence = BlockEvidence(table_of((4, 4), [Tally(noise, counts[0], 500)]).blocks, (counts,))
-    statistic = ScoreStatistic(model, evidence, 16)
-    single = statistic(evidence)
-    found = [
-        averaged_score(statistic, model, evidence.subset(np.array([one])), single.frequencies[one]) for one in range(40)
-    ]
-    assert None not in found
-    assert single.statistic.mean() + 1 < np.mean(np.array(found, dtype=float)) < 9
 
 
 def test_the_study_of_the_corner_has_a_row_per_setting() -> None:

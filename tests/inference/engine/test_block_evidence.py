@@ -30,7 +30,7 @@ def tables(name: str, epsilon: float = 1.0) -> list[Table]:
 
 
 @pytest.mark.parametrize("method", ["score", "wald"])
-@pytest.mark.parametrize("name", ["grr", "oue", "olh", "ss", "hr", "the"])
+@pytest.mark.parametrize("name", ["grr", "oue", "hr"])
 def test_statistics_fits_and_doubts_are_those_of_each_table(name: str, method: str) -> None:
     parts = [evidence_of(table) for table in tables(name)]
     assert all(isinstance(one, BlockEvidence) and one.alike == parts[0].alike for one in parts)
@@ -131,17 +131,17 @@ def test_of_wide_tables_the_power_needs_no_eigenvalues(name: str) -> None:
 
 
 def test_a_wide_fit_that_does_not_converge_is_judged_at_the_nearest_margins() -> None:
-    """The score there is χ²: 40 tables of 26 by 25 are rejected at .05 at most eight times (binomial tail 2e-4)."""
+    """The score there is χ²: 15 tables of 26 by 25 are rejected at .05 at most five times (binomial tail 6e-5)."""
     shape, rejected = (26, 25), 0
     margins = [np.random.default_rng(size).dirichlet(np.ones(size)) for size in shape]
-    for seed in range(40):
+    for seed in range(15):
         tally = drawn("grr", 100_000, 2.0, seed, np.outer(*margins).ravel())
         found = ldp.independence_test(table_of(shape, [tally]))
         rejected += found.pvalue <= 0.05
         if not found.converged and found.pvalue_source.startswith("asymptotic"):
             assert "at the proper margins nearest to the estimate" in found.method
             assert "did not converge" in found.pvalue_source
-    assert rejected <= 8
+    assert rejected <= 5
 
 
 @pytest.mark.parametrize(

@@ -172,13 +172,6 @@ def test_decomposable_models_fit_alike_as_products_and_as_sums_of_logarithms(
     assert by_product.statistic == pytest.approx(by_logarithm.statistic, rel=1e-7)
 
 
-def test_independence_of_two_attributes_is_the_product_of_margins() -> None:
-    model = ProductOfConditionals.independent((3, 4))
-    tables = np.random.default_rng(5).dirichlet(np.ones(12), 6).reshape(6, 3, 4)
-    margins = tables.sum(axis=2)[:, :, None] * tables.sum(axis=1)[:, None, :]
-    assert np.allclose(model.frequencies(model.nearest(tables.reshape(6, 12))), margins.reshape(6, 12), atol=1e-15)
-
-
 def test_the_chain_is_fitted_without_noise_by_its_conditional_shares() -> None:
     """The maximum likelihood frequencies of a decomposable model are products of margins, in closed form."""
     model = MODELS["chain"][0]

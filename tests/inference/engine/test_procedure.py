@@ -11,9 +11,8 @@ import pandas as pd
 import pytest
 import statsmodels.api as sm
 from numpy.typing import NDArray
-from scipy.stats import binom, chi2, chi2_contingency, chisquare
+from scipy.stats import binom, chi2
 from statsmodels.formula.api import glm
-from statsmodels.stats.contingency_tables import SquareTable
 from support.classical_tables import SURVEY, VISION
 from support.comparisons import FALSE_FAILURE_RATE
 from support.every_test import EVERY
@@ -30,7 +29,6 @@ from ldpstats.inference.hypothesis_tests.log_linear import LinearByLinear
 
 METHODS = ("auto", "score", "gls", "lr", "wald")
 DRAWN = ldp.MonteCarlo(99, rng=1)
-GROUPS = np.array([[300, 200, 100], [120, 150, 130], [80, 90, 30]])
 
 
 @pytest.mark.parametrize("mechanism", ["grr", "oue"])
@@ -62,19 +60,6 @@ def test_every_method_and_pvalue_has_an_answer_or_says_what_is_allowed(name: str
 
 
 CLASSICAL: dict[str, tuple[NDArray[np.int64], Callable[[Any], float]]] = {
-    "goodness of fit": (GROUPS, lambda counts: float(chisquare(counts.ravel()).statistic)),
-    "independence": (VISION, lambda counts: chi2_contingency(counts, correction=False).statistic),
-    "joint": (SURVEY, lambda counts: chi2_contingency(counts.reshape(2, 4), correction=False).statistic),
-    "conditional": (
-        SURVEY,
-        lambda counts: sum(chi2_contingency(counts[..., c], correction=False).statistic for c in (0, 1)),
-    ),
-    "no three-way": (SURVEY, lambda counts: poisson(counts, "(a + b + c) ** 2").pearson_chi2),
-    "symmetry": (VISION, lambda counts: SquareTable(counts, shift_zeros=False).symmetry().statistic),
-    "marginal homogeneity": (
-        VISION,
-        lambda counts: SquareTable(counts, shift_zeros=False).homogeneity("stuart_maxwell").statistic,
-    ),
     "trend": (
         VISION,
         lambda counts: (
@@ -92,10 +77,10 @@ def poisson(counts: NDArray[np.int64], formula: str) -> Any:
     return glm(f"n ~ {formula}", cells, family=sm.families.Poisson()).fit(tol=1e-13)
 
 
-@pytest.mark.parametrize("mechanism", ["grr", "ss", "sue"])
+@pytest.mark.parametrize("mechanism", ["grr", "sue"])
 @pytest.mark.parametrize("name", CLASSICAL)
 def test_without_noise_walds_statistic_is_the_classical_one(name: str, mechanism: str) -> None:
-    """Pearson's, Bowker's, Stuart and Maxwell's, or that of the correlation: the covariance is that of the null."""
+    """Pearson's, or that of the correlation: the covariance is that of the null."""
     counts, classical = CLASSICAL[name]
     result = EVERY[name].test(seen(counts, mechanism), method="wald", pvalue="asymptotic")
     assert result.statistic == pytest.approx(classical(counts), rel=1e-6)
@@ -123,8 +108,7 @@ def rejected(statistic: Statistic, evidence: Any, frequencies: Any, tables: int 
     assert low <= np.count_nonzero(chi2.sf(found, statistic.df) <= 0.05) <= high
 
 
-@pytest.mark.parametrize("mechanism", ["grr", "oue"])
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(("name", "mechanism"), [*((name, "grr") for name in MODELS), ("no three-way", "oue")])
 def test_the_level_of_walds_statistic_holds_through_noise(name: str, mechanism: str) -> None:
     shape, model = MODELS[name]
     cells = int(np.prod(shape))
@@ -135,9 +119,7 @@ def test_the_level_of_walds_statistic_holds_through_noise(name: str, mechanism: 
     rejected(WaldStatistic(model, evidence, cells), evidence, null)
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "method"), [("grr", "score"), ("ss", "score"), ("grr", "lr"), ("grr", "wald"), ("oue", "wald")]
-)
+@pytest.mark.parametrize(("mechanism", "method"), [("ss", "score"), ("grr", "lr"), ("oue", "wald")])
 def test_the_levels_of_trend_and_homogeneity_hold_through_noise(mechanism: str, method: str) -> None:
     null = np.outer([0.6, 0.4], [0.5, 0.3, 0.2]).ravel()
     groups = [table_of((2, 3), [collected(null, n, 2.0, n, mechanism)]) for n in (6000, 4000, 5000)]

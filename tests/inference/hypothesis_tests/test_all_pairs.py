@@ -136,7 +136,3 @@ class TestDrawnPvalues:
     def test_numbers_of_tests_are_checked(self, arguments: tuple[float, ...]) -> None:
         with pytest.raises(ldp.LdpstatsError):
             ldp.inference.AmongMany(*arguments)  # type: ignore[arg-type]  # this is what is refused
-
-    def test_a_derived_table_is_one_of_many_like_any_other(self, rare: ldp.TableSet) -> None:
-        derived = ldp.make_consistent(rare)
-        assert set(ldp.independence_tests(derived).to_frame()["verdict"]) <= {"dependent", "no dependence shown"}

@@ -14,7 +14,6 @@ from support.two_way_tables import Frequencies, drawn, independent, table_of
 import ldpstats as ldp
 from ldpstats.answers.questions import Question
 from ldpstats.estimation.blocks import Block
-from ldpstats.inference.engine.detectability import NoncentralityProfile, information_beyond, principal_information
 from ldpstats.inference.engine.evidence import BlockEvidence
 from ldpstats.inference.engine.families import ProductOfConditionals
 from ldpstats.inference.engine.statistics import ScoreStatistic
@@ -39,8 +38,7 @@ def test_no_digits_are_lost_when_there_are_many_reports(name: str, n: int) -> No
     assert ldp.independence_test(table_of((3, 4), [tally])).statistic == pytest.approx(pearson, rel=1e-10)
 
 
-@pytest.mark.parametrize("name", ["grr", "oue", "ss"])
-@pytest.mark.parametrize("shape", [(2, 2), (3, 4), (4, 4)])
+@pytest.mark.parametrize(("name", "shape"), [("grr", (3, 4)), ("oue", (4, 4)), ("ss", (2, 2))])
 def test_level_of_the_score_test_and_failure_of_the_naive_one(name: str, shape: tuple[int, int]) -> None:
     # The issue's own bounds; with 4,000 tables they are 2.9 standard errors, and the seed is fixed.
     block = table_of(shape, [drawn(name, 8000, 1.0, 5, independent(*shape))]).blocks[0]
@@ -77,17 +75,6 @@ def test_least_squares_is_a_difference_of_two_minima(name: str) -> None:
     assert result.statistic == pytest.approx(nearest - to_any @ weight @ to_any, rel=1e-6)
 
 
-def test_blocks_of_different_mechanisms_are_weighed_together() -> None:
-    shape = (2, 2)
-    frequencies = np.array([0.35, 0.25, 0.15, 0.25])
-    tallies = [drawn(name, 20_000, 1.0, 11, frequencies) for name in ("grr", "oue", "ss")]
-    together = ldp.independence_test(table_of(shape, tallies))
-    alone = [ldp.independence_test(table_of(shape, [tally])) for tally in tallies]
-    assert together.method.startswith("generalized least squares")
-    assert together.power[0.1] > max(result.power[0.1] for result in alone)
-    assert together.statistic > max(result.statistic for result in alone)
-
-
 def test_a_contrast_question_adds_to_the_evidence_but_does_not_stand_alone() -> None:
     """One bit about a contrast (a rectangular channel) leaves the margins unknown: df needs a block that tells them."""
     domain = ldp.Domain({"row": ["a", "b"], "column": ["c", "d"]})
@@ -106,40 +93,8 @@ def test_a_contrast_question_adds_to_the_evidence_but_does_not_stand_alone() -> 
         ldp.independence_test(Table(domain, (contrast,), PRIVACY))
 
 
-def test_power_of_a_coarse_question_is_that_of_what_it_tells() -> None:
-    """A 4-by-4 table asked for its quarters: one degree of freedom, and most directions remain unseen."""
-    domain = ldp.Domain({"row": range(4), "column": range(4)})
-    quarters = np.kron([[0, 1], [2, 3]], np.ones((2, 2), dtype=int)).ravel()
-    question = Question.of(domain, domain.names).coarsened(quarters.tolist())
-    mechanism, uniform, n = ldp.GRR(4, 2.0), np.full(16, 1 / 16), 3000
-    block = Block(question, mechanism.simulate(np.full(4, n // 4), rng=1))
-    result = ldp.independence_test(Table(domain, (block,), PRIVACY))
-    assert result.df == 1
-    rng, rejected = np.random.default_rng(6), []
-    statistic = ScoreStatistic(ProductOfConditionals.independent((4, 4)), BlockEvidence.observed([block]), 16)
-    for _ in range(60):
-        direction = rng.standard_normal((4, 4))
-        direction -= direction.mean(axis=0)
-        direction -= direction.mean(axis=1, keepdims=True)
-        direction *= 0.2 * np.sqrt(3) / (4 * np.linalg.norm(direction))
-        evidence = BlockEvidence.observed([block]).replicates(uniform + direction.ravel(), 100, rng)
-        rejected.append(np.mean(chdtrc(1, statistic(evidence).statistic) < 0.05))
-    information = information_beyond(
-        ProductOfConditionals.independent((4, 4)), BlockEvidence.observed([block]), uniform
-    )
-    assert NoncentralityProfile(1, principal_information(information), 4).power(0.2, 0.05) == pytest.approx(
-        np.mean(rejected), abs=0.08
-    )
-
-
 class TestResult:
     """What a test gives back."""
-
-    def test_unpacks_like_scipy(self) -> None:
-        result = ldp.independence_test(table_of((2, 2), [drawn("grr", 900, 1.0, 31, independent(2, 2))]))
-        statistic, pvalue = result
-        assert (statistic, pvalue) == (result.statistic, result.pvalue)
-        assert result.to_dict()["hypothesis"] == "row and column are independent"
 
     def test_summary_says_what_was_shown_or_what_could_have_been(self) -> None:
         quiet = ldp.independence_test(table_of((2, 2), [drawn("grr", 900, 1.0, 31, independent(2, 2))]))
@@ -155,12 +110,7 @@ class TestResult:
     def test_a_marginal_whose_noise_is_unknown_is_tested_by_its_covariance(self) -> None:
         domain = ldp.Domain({name: [0, 1] for name in "abc"})
         protocol = ldp.SampledGroups(domain, groups=[["a", "b", "c"]], epsilon=2.0, mechanism="hr")
-        joint = np.einsum("i,jk->ijk", [0.5, 0.5], [[0.4, 0.1], [0.1, 0.4]]) * 40_000
-        table = protocol.simulate(joint.round().astype(int), rng=1)["a", "b", "c"]
-        dependent, independent = table.marginal(["b", "c"]), table.marginal(["a", "b"])
-        assert ldp.independence_test(dependent).pvalue < 1e-6
-        assert ldp.independence_test(independent).pvalue > 0.01
-        assert "on estimated sums of cells" in ldp.independence_test(dependent).method
+        dependent = protocol.simulate(np.array([8, 2, 2, 8] * 2) * 2000, rng=1)["a", "b", "c"].marginal(["b", "c"])
         assert ldp.independence_test(dependent, "gls").pvalue < 1e-6
         for method in ("score", "lr", "wald"):
             with pytest.raises(ldp.LdpstatsError, match="'gls'"):
@@ -172,8 +122,6 @@ class TestRefusals:
 
     def test_names_what_is_allowed(self) -> None:
         table = table_of((2, 2), [drawn("oue", 900, 1.0, 31, independent(2, 2))])
-        with pytest.raises(ldp.LdpstatsError, match="'gls' or 'wald'"):
-            ldp.independence_test(table, method="score")
         with pytest.raises(ldp.LdpstatsError, match="at least two attributes"):
             ldp.independence_test(table.marginal("row"))
 

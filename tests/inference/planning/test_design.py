@@ -7,11 +7,10 @@ import math
 import numpy as np
 import pytest
 from scipy.stats import chi2, chi2_contingency, ncx2
-from support.two_way_tables import MARGINS, Frequencies, open_answers, share_rejected, some_table
+from support.two_way_tables import MARGINS, open_answers, some_table
 
 import ldpstats as ldp
 from ldpstats.answers.questions import Question
-from ldpstats.datasets import network
 from ldpstats.estimation.blocks import Block
 from ldpstats.inference.engine.detectability import (
     NoncentralityProfile,
@@ -25,7 +24,7 @@ from ldpstats.inference.engine.detectability import (
 from ldpstats.inference.engine.evidence import BlockEvidence
 from ldpstats.inference.engine.families import ProductOfConditionals
 from ldpstats.inference.planning.design import PlannedTest
-from ldpstats.inference.planning.sizing import power, power_curve, sample_size
+from ldpstats.inference.planning.sizing import power, sample_size
 from ldpstats.mechanisms import REGISTRY
 from ldpstats.noise import Tally
 
@@ -35,15 +34,6 @@ TESTED = [((2, 3, 2), (0, 1)), ((2, 3, 2), (0, 2)), ((3, 2, 4), (1, 2)), ((2, 2,
 def model_of(shape: tuple[int, ...], tested: tuple[int, int]) -> ProductOfConditionals:
     others = tuple(axis for axis in range(len(shape)) if axis not in tested)
     return ProductOfConditionals.independent_given(shape, (tested[0],), (tested[1],), others)
-
-
-@pytest.mark.parametrize("margins", [None, [MARGINS[3], MARGINS[2], MARGINS[4]]])
-def test_without_noise_the_noncentrality_is_n_times_the_square_of_w(margins: list[Frequencies] | None) -> None:
-    df = (3 - 1) * (2 - 1) * 4
-    found = power(open_answers(24), (3, 2, 4), n=700, effect=0.15, margins=margins, conditional=True)
-    assert found == pytest.approx(ncx2.sf(chi2.isf(0.05, df), df, 700 * 0.15**2), abs=1e-9)
-    nats = power(open_answers(24), (3, 2, 4), n=700, mutual_information=0.01, margins=margins, conditional=True)
-    assert nats == pytest.approx(ncx2.sf(chi2.isf(0.05, df), df, 700 * 2 * 0.01), abs=1e-9)
 
 
 def test_without_noise_a_whole_table_has_the_sum_of_pearsons_statistics_of_its_strata() -> None:
@@ -125,68 +115,7 @@ def test_several_attributes_may_be_given() -> None:
     assert sample_size("grr", (2, 3, 2, 2), **options) == sample_size("grr", (2, 3, 4), **options)
 
 
-def test_a_curve_is_titled_by_what_is_tested() -> None:
-    curve = power_curve("grr", (2, 2, 3), epsilon=1.0, n=[1000, 10_000], mutual_information=0.02, conditional=True)
-    wanted = "a dependence of conditional mutual information 0.02 nats between two attributes given the others"
-    assert curve.title == f"{wanted} in a 2x2x3 table, level 0.05"
-    assert curve.table["power"].tolist() == [
-        power("grr", (2, 2, 3), epsilon=1.0, n=n, mutual_information=0.02, conditional=True) for n in (1000, 10_000)
-    ]
-
-
 @pytest.mark.parametrize("shape", [(4,), (2, 2)])
 def test_a_pair_alone_has_nothing_that_is_given(shape: tuple[int, ...]) -> None:
     with pytest.raises(ldp.LdpstatsError, match="at least one that is given"):
         power("grr", shape, epsilon=1.0, n=100, conditional=True)
-
-
-def _of_the_weakest_edge(name: str) -> tuple[tuple[str, str], Frequencies]:
-    """Return the true edge of a network whose attributes share the least, and their joint frequencies."""
-    known = network(name)
-    joints = {edge: known.joint(edge).reshape(known.domain.project(edge).shape) for edge in known.model.edges}
-
-    def shared(joint: Frequencies) -> float:
-        independent = np.outer(joint.sum(axis=1), joint.sum(axis=0))
-        return float(np.sum(joint * np.log(joint / independent, where=joint > 0, out=np.zeros_like(joint))))
-
-    edge = min(joints, key=lambda one: shared(joints[one]))
-    return edge, joints[edge] / joints[edge].sum()
-
-
-def _of_a_triple(name: str, attributes: tuple[str, str, str]) -> Frequencies:
-    known = network(name)
-    joint = known.joint(attributes).reshape(known.domain.project(attributes).shape)
-    return joint / joint.sum()
-
-
-@pytest.mark.parametrize("mechanism", ["grr", "oue"])
-@pytest.mark.parametrize(("name", "epsilon"), [("child", 2.0), ("survey", 1.0), ("asia", 4.0), ("sachs", 1.0)])
-def test_so_many_respondents_find_the_weakest_edge_as_often_as_planned(
-    name: str, epsilon: float, mechanism: str
-) -> None:
-    """The standard error of a share is .009; the approximation itself may be off by .02."""
-    joint = _of_the_weakest_edge(name)[1]
-    n = sample_size(mechanism, joint.shape, epsilon=epsilon, effect=joint, power=0.8)
-    noise, model = ldp.mechanism(mechanism, k=joint.size, epsilon=epsilon).finest.noise, ProductOfConditionals
-    found = share_rejected(noise, model.independent(joint.shape), joint.ravel(), n, 2000, np.random.default_rng(1))
-    assert found == pytest.approx(0.8, abs=5 * 0.009 + 0.02)
-
-
-@pytest.mark.parametrize("mechanism", ["grr", "oue"])
-@pytest.mark.parametrize(
-    ("name", "triple", "epsilon"),
-    [
-        ("survey", ("age", "sex", "education"), 4.0),
-        ("asia", ("smoke", "dysp", "bronc"), 2.0),
-        ("child", ("Disease", "Sick", "Grunting"), 2.0),
-    ],
-)
-def test_so_many_respondents_find_a_dependence_given_a_third_as_often_as_planned(
-    name: str, triple: tuple[str, str, str], epsilon: float, mechanism: str
-) -> None:
-    """As above; the third is no independent one here."""
-    joint = _of_a_triple(name, triple)
-    n = sample_size(mechanism, joint.shape, epsilon=epsilon, effect=joint, power=0.8, conditional=True)
-    noise = ldp.mechanism(mechanism, k=joint.size, epsilon=epsilon).finest.noise
-    found = share_rejected(noise, model_of(joint.shape, (0, 1)), joint.ravel(), n, 2000, np.random.default_rng(1))
-    assert found == pytest.approx(0.8, abs=5 * 0.009 + 0.02)

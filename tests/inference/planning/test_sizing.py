@@ -13,13 +13,12 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 from scipy.stats import chi2, chi2_contingency, ncx2
 from statsmodels.stats.power import GofChisquarePower
-from support.two_way_tables import MARGINS, Frequencies, open_answers, share_rejected, some_table
+from support.two_way_tables import MARGINS, open_answers, share_rejected, some_table
 
 import ldpstats as ldp
 from ldpstats.inference.engine.detectability import NoncentralityProfile, departures, product_of
 from ldpstats.inference.engine.families import ProductOfConditionals
 from ldpstats.inference.planning.sizing import power, power_curve, sample_size, sample_size_curve
-from ldpstats.mechanisms import REGISTRY
 from ldpstats.noise import DenseChannel, MultinomialNoise, SupportNoise
 
 
@@ -36,10 +35,22 @@ class TestWithoutNoise:
         needed = classical.solve_power(effect_size=effect, alpha=alpha, power=0.9, n_bins=values)
         assert sample_size(open_answers(values), power=0.9, effect=effect, alpha=alpha) == math.ceil(needed)
 
-    @pytest.mark.parametrize("margins", [None, [MARGINS[3], MARGINS[4]]])
-    def test_independence_has_the_noncentrality_n_phi_squared(self, margins: list[Frequencies] | None) -> None:
-        found = power(open_answers(12), (3, 4), n=700, effect=0.15, margins=margins)
-        assert found == pytest.approx(ncx2.sf(chi2.isf(0.05, 6), 6, 700 * 0.15**2 * 2), abs=1e-9)
+    @pytest.mark.parametrize("skewed", [False, True])
+    @pytest.mark.parametrize(
+        ("shape", "conditional", "df"), [((3, 4), False, 6), ((2, 3, 2), False, 7), ((3, 2, 4), True, 8)]
+    )
+    def test_independence_has_the_noncentrality_of_its_effect(
+        self, shape: tuple[int, ...], conditional: bool, df: int, skewed: bool
+    ) -> None:
+        """That is n φ², V² times the rows or columns beyond one, of two attributes, and n w² of more."""
+        margins = [MARGINS[side] for side in shape] if skewed else None
+        options = {"n": 700, "conditional": conditional, "margins": margins}
+        found = power(open_answers(math.prod(shape)), shape, effect=0.15, **options)
+        times = min(shape) - 1 if len(shape) == 2 else 1
+        assert found == pytest.approx(ncx2.sf(chi2.isf(0.05, df), df, 700 * 0.15**2 * times), abs=1e-9)
+        if conditional:
+            nats = power(open_answers(math.prod(shape)), shape, mutual_information=0.01, **options)
+            assert nats == pytest.approx(ncx2.sf(chi2.isf(0.05, df), df, 700 * 2 * 0.01), abs=1e-9)
 
     def test_a_whole_table_has_the_noncentrality_of_pearsons_statistic(self) -> None:
         table = some_table((3, 4))
@@ -47,16 +58,6 @@ class TestWithoutNoise:
         assert power(open_answers(12), (3, 4), n=500, effect=table) == pytest.approx(
             ncx2.sf(chi2.isf(0.05, 6), 6, pearson), abs=1e-9
         )
-
-    def test_mutual_independence_counts_all_degrees_of_freedom_but_those_of_the_margins(self) -> None:
-        found = power(open_answers(12), (2, 3, 2), n=800, effect=0.1)
-        df = 12 - 1 - (1 + 2 + 1)
-        assert found == pytest.approx(ncx2.sf(chi2.isf(0.05, df), df, 800 * 0.1**2), abs=1e-9)
-
-    @pytest.mark.parametrize("name", ["grr", "ss", "hr", "olh"])
-    def test_mechanisms_come_near_it_at_high_levels(self, name: str) -> None:
-        classical = power(open_answers(6), (2, 3), n=500)
-        assert power(name, (2, 3), epsilon=18.0, n=500) == pytest.approx(classical, abs=1e-3)
 
 
 class TestNoncentrality:
@@ -117,17 +118,12 @@ class TestNoncentrality:
             sample_size(noise, (4, 4), direction="least")
 
 
-@pytest.mark.parametrize("skewed", [False, True])
 @pytest.mark.parametrize(
-    ("name", "shape", "epsilon", "effect", "wanted"),
+    ("name", "shape", "epsilon", "effect", "wanted", "skewed"),
     [
-        ("grr", (2, 2), 0.5, 0.1, 0.9),
-        ("grr", (3, 2), 2.0, 0.1, 0.5),
-        ("grr", (4, 4), 1.0, 0.2, 0.8),
-        ("ss", (2, 2), 1.0, 0.2, 0.5),
-        ("ss", (4, 4), 1.0, 0.1, 0.8),
-        ("oue", (3, 2), 2.0, 0.2, 0.8),
-        ("oue", (4, 4), 0.5, 0.1, 0.25),
+        ("grr", (2, 2), 0.5, 0.1, 0.9, False),
+        ("ss", (4, 4), 1.0, 0.1, 0.8, True),
+        ("oue", (3, 2), 2.0, 0.2, 0.5, True),
     ],
 )
 def test_stated_power_is_the_simulated_one(
@@ -158,11 +154,11 @@ def test_stated_power_is_the_simulated_one(
 class TestBehaviour:
     """What must hold whatever the numbers."""
 
-    @pytest.mark.parametrize("kind", [kind for kind in REGISTRY if kind.only_k is None], ids=lambda kind: kind.name)
-    def test_power_grows_with_n_the_level_and_the_effect(self, kind: type[ldp.GRR]) -> None:
-        over_n = power(kind.name, (2, 4), epsilon=1.0, n=[10, 1000, 5000, 20_000, 10**6])
-        over_level = power(kind.name, (2, 4), epsilon=np.geomspace(0.05, 16, 20), n=1500)
-        over_effect = power(kind.name, (2, 4), epsilon=1.0, n=5000, effect=[0, 0.05, 0.2, 0.5, 1])
+    @pytest.mark.parametrize("name", ["grr", "oue", "hr", "dbitflip"])
+    def test_power_grows_with_n_the_level_and_the_effect(self, name: str) -> None:
+        over_n = power(name, (2, 4), epsilon=1.0, n=[10, 1000, 5000, 20_000, 10**6])
+        over_level = power(name, (2, 4), epsilon=np.geomspace(0.05, 16, 20), n=1500)
+        over_effect = power(name, (2, 4), epsilon=1.0, n=5000, effect=[0, 0.05, 0.2, 0.5, 1])
         for grown in (over_n, over_level, over_effect):
             assert np.all(np.diff(grown) > -1e-9)
             assert grown[-1] > grown[0] + 0.01
@@ -175,13 +171,6 @@ class TestBehaviour:
         plain = power(name, (3, 4), margins=[MARGINS[3], MARGINS[4]], **options)
         turned = power(name, (4, 3), margins=[MARGINS[4][::-1], MARGINS[3][[1, 2, 0]]], **options)
         assert turned == pytest.approx(plain, abs=1e-9)
-
-    def test_a_transposed_table_has_the_same_power(self) -> None:
-        table, mechanism = some_table((3, 4)), ldp.OUE(12, 1.0)
-        found = power(mechanism, (3, 4), n=5000, effect=table)
-        assert power(mechanism, (4, 3), n=5000, effect=table.T) == pytest.approx(found, abs=1e-9)
-        relabelled = table[[2, 0, 1]][:, [3, 1, 0, 2]]
-        assert power(mechanism, (3, 4), n=5000, effect=relabelled) == pytest.approx(found, abs=1e-9)
 
     @pytest.mark.parametrize(("epsilon", "wanted"), [(0.5, 0.8), (2.0, 0.99), (1.0, 0.051)])
     @pytest.mark.parametrize("shape", [(4,), (2, 2), (3, 3, 2)])
@@ -285,9 +274,7 @@ class TestSampleSizeCurve:
         (power_curve, {"epsilon": [], "n": 100}, "no levels"),
         (power_curve, {"mechanism": (), "n": 100}, "no mechanisms"),
         (power_curve, {"effect": np.full((2, 2), 0.25), "n": 100}, "a single number"),
-        (sample_size_curve, {"epsilon": []}, "no levels"),
         (sample_size_curve, {"epsilon": None}, "a level for a mechanism"),
-        (sample_size_curve, {"mechanism": ()}, "no mechanisms"),
         (sample_size_curve, {"mechanism": ldp.GRR(4, epsilon=1.0)}, "a mechanism that is named"),
         (sample_size_curve, {"power": 0.01}, "power"),
         (sample_size_curve, {"shape": None}, "shape"),

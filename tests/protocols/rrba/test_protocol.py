@@ -193,19 +193,10 @@ def test_a_big_alphabet_is_no_obstacle() -> None:
     assert 0 <= answer.cells[0] < 12_000
 
 
-@pytest.mark.parametrize("method", ["mle", "closed form", "gls"])
-def test_estimates_come_near_the_truth(domain: Domain, people: pd.DataFrame, method: str) -> None:
-    protocol = RRBA(domain, p=0.5, block_size=100)
-    truth = people.groupby(["sex", "car"]).size() / len(people)
-    table = protocol.collect(people, rng=1, method=method)["sex", "car"]
-    wanted = truth.reindex(table.domain.index()).to_numpy().reshape(2, 2)
-    assert np.all(np.abs(table.estimate - wanted) < 4.9 * table.std_err)
-    assert same(protocol.collect(people, rng=1).estimated_by(method), protocol.collect(people, rng=1, method=method))
-
-
 def test_other_methods_are_refused(protocol: RRBA, people: pd.DataFrame) -> None:
     with pytest.raises(LdpstatsError, match="method = 'magic'"):
         protocol.collect(people.head(9), rng=1, method="magic")
     for method in ("two blocks", "closed form"):
         found = protocol.collect(people.head(96), rng=1, method=method)
         assert all(np.isclose(table.estimate.sum(), 1) for table in found)
+        assert same(protocol.collect(people.head(96), rng=1).estimated_by(method), found)

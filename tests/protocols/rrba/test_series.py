@@ -185,11 +185,19 @@ def expected_tables(protocol: RRBA, method: str) -> dict[tuple[str, ...], np.nda
     return means
 
 
-@pytest.mark.parametrize("small", UNBIASED)
-def test_the_closed_form_is_exactly_unbiased_at_a_fixed_chance_of_truth(small: str) -> None:
+@pytest.mark.parametrize(
+    ("method", "small"),
+    [
+        *(("closed form", small) for small in UNBIASED),
+        *(("two blocks", f"{kind}, blocks of one") for kind in ("p", "epsilon")),
+    ],
+)
+def test_at_a_fixed_chance_of_truth_and_from_the_last_two_blocks_estimates_are_exactly_unbiased(
+    method: str, small: str
+) -> None:
     protocol = SMALL[small]
     frame = population(protocol)
-    for (name,), mean in expected_tables(protocol, "closed form").items():
+    for (name,), mean in expected_tables(protocol, method).items():
         truth = [(frame[name] == value).mean() for value in protocol.domain.categories[name]]
         assert mean == pytest.approx(truth, abs=1e-12)
 
@@ -202,14 +210,6 @@ def test_methods_whose_words_promise_unbiased_estimates_keep_that(small: str) ->
     for method in promising:
         mean = expected_tables(protocol, method)["a",]
         assert mean == pytest.approx([0.75, 0.25], abs=1e-12), method
-
-
-@pytest.mark.parametrize("small", ["p, blocks of one", "epsilon, blocks of one"])
-def test_the_average_of_the_last_two_blocks_is_exactly_unbiased(small: str) -> None:
-    protocol = SMALL[small]
-    for (name,), mean in expected_tables(protocol, "two blocks").items():
-        truth = [(population(protocol)[name] == value).mean() for value in protocol.domain.categories[name]]
-        assert mean == pytest.approx(truth, abs=1e-12)
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 60])
