@@ -330,11 +330,9 @@ class Functional(FiguresByLine):
 
     def _worths(self, slope: FloatArray) -> list[tuple[FloatArray, int]]:
         """Return for each block what a respondent of every cell is expected to add to the estimate, and the reports."""
-        if self._pooling is None:
-            return []
-        weights = slope - slope @ self._pooling.of_total
-        pairs = zip(self._pooling.operators, self._blocks, strict=True)
-        return [(weights @ operator @ block.design()[0], block.n) for operator, block in pairs]
+        operators = () if self._pooling is None else self._pooling.operators
+        pairs = zip(operators, self._blocks, strict=True)
+        return [(slope @ operator @ block.design()[0], block.n) for operator, block in pairs]
 
     def _sampling(self, worths: list[tuple[FloatArray, int]], variance: float) -> float:
         """Return the variance of the true values' part of the estimate (law of total variance), without bias.

@@ -15,6 +15,8 @@ from ldpstats import Domain, DomainError, LdpstatsError, NotIdentifiedError, Pri
 from ldpstats.estimation import Measured
 from ldpstats.extend import Block, Question
 from ldpstats.identification import Bounds, bounds_of
+from ldpstats.noise import Tally
+from ldpstats.noise.channels import CohortChannel
 
 
 def test_order_of_cells_sums_and_attributes_changes_nothing() -> None:
@@ -207,6 +209,16 @@ class TestTablesThatLeaveCellsOpen:
         limits = both.bounds()
         assert limits.point_lower == pytest.approx(limits.point_upper, abs=1e-4)
         assert both.mean("x").std_err < alone.mean("x").std_err
+
+    def test_a_cohort_that_hashes_two_values_alike(self) -> None:
+        channel = CohortChannel(np.array([[0, 0, 1]]), 2, 0.8)
+        counts = np.array([380, 620])
+        block = Block(Question(("x",), (3,), (0, 1, 2)), Tally(channel, counts, 1_000))
+        promised = ldp.GRR(2, epsilon=math.log(4) + 1e-9).privacy()
+        table = ldp.Table(ldp.Domain({"x": [0, 1, 2]}), (block,), promised)
+        first = (0.38 - 0.2) / 0.6
+        assert table.bounds().point_upper == pytest.approx([first, first, 1 - first], abs=1e-4)
+        assert table.share({"x": 2}).estimate == pytest.approx(1 - first)
 
     def test_a_channel_that_tells_nothing(self) -> None:
         nothing = ldp.Channel([[0.5, 0.5]] * 3)

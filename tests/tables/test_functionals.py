@@ -15,7 +15,7 @@ from scipy.stats import multinomial
 import ldpstats as ldp
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.estimation.blocks import Block
-from ldpstats.extend import Question
+from ldpstats.extend import Mechanism, Question
 from ldpstats.noise import Tally
 
 SCORES = (10.0, 20.0, 40.0)
@@ -29,9 +29,9 @@ def table(mechanism: str = "grr", epsilon: float = 2.0) -> ldp.Table:
     return ldp.SampledGroups(DOMAIN, epsilon=epsilon, mechanism=mechanism).simulate(PEOPLE, rng=1)["sex", "age"]
 
 
-def of_tally(mechanism: ldp.GRR, counts: np.ndarray) -> ldp.Table:
+def of_tally(mechanism: Mechanism, counts: np.ndarray, n: int | None = None) -> ldp.Table:
     """Return the table of one tally of the ages."""
-    block = Block(Question(("age",), (3,), (0, 1, 2)), Tally(mechanism.noise, counts, int(counts.sum())))
+    block = Block(Question(("age",), (3,), (0, 1, 2)), Tally(mechanism.noise, counts, n or int(counts.sum())))
     return ldp.Table(DOMAIN.project("age"), (block,), mechanism.privacy())
 
 
@@ -104,6 +104,15 @@ class TestParts:
         of_value = mechanism.noise.matrix() @ worth**2 - (mechanism.noise.matrix() @ worth) ** 2
         assert n * found.sampling**2 == pytest.approx(shares @ scores**2 - (shares @ scores) ** 2, rel=1e-6)
         assert n * found.randomization**2 == pytest.approx(shares @ of_value, rel=1e-6)
+
+    def test_of_supports_that_are_made_to_add_up(self) -> None:
+        """At the expected tally the variance is that of the scores, counted from the middle one."""
+        mechanism, n, shares = ldp.OUE(3, epsilon=1.0), 10**8, np.array([0.7, 0.2, 0.1])
+        found = of_tally(mechanism, np.round(n * mechanism.noise.mean(shares)).astype(int), n).mean("age")
+        centred = np.array(SCORES) - np.mean(SCORES)
+        assert found.estimate == pytest.approx(shares @ SCORES)
+        assert n * found.std_err**2 == pytest.approx(centred @ mechanism.noise.covariance(shares) @ centred, rel=1e-6)
+        assert n * found.sampling**2 == pytest.approx(shares @ np.square(SCORES) - (shares @ SCORES) ** 2, rel=1e-6)
 
     def test_both_are_unbiased(self) -> None:
         """Over all 231 tallies of 20 reports: but for the sampling part being cut where it would be more than all."""
@@ -197,6 +206,33 @@ class TestIntervals:
         below = test.reports.below(test.comparison, true, [tallies])
         held = (below >= 0.025) & (below <= 0.975)
         assert multinomial(n, law).pmf(tallies) @ held >= 0.93
+
+    def test_of_supports_they_are_no_wider_than_standard_errors_say(self) -> None:
+        mechanism, n = ldp.OUE(3, epsilon=1.0), 10**5
+        found = of_tally(mechanism, np.round(n * mechanism.noise.mean(np.array([0.9, 0.1, 0.0]))).astype(int), n).mean(
+            "age", scores=[10, 20, 100]
+        )
+        low, high = found.conf_int()
+        assert high - low == pytest.approx(2 * 1.96 * found.std_err, rel=0.02)
+        assert found.test(low) == pytest.approx(0.05, abs=0.002)
+
+    def test_fiellers_where_a_table_has_no_reports_of_its_own(self) -> None:
+        """They are what their test does not reject; of little noise, the estimate and 1.96 standard errors."""
+        domain = ldp.Domain({"sex": ["F", "M"], "car": ["yes", "no"], "cars": [0, 1]})
+        protocol = ldp.SampledGroups(domain, epsilon=6.0, groups=[("sex", "car"), ("car", "cars")])
+        made = ldp.reconstruct(protocol.simulate(np.array([4, 1, 1, 4, 4, 1, 1, 4]) * 20_000, rng=1), ["sex", "cars"])
+        between = {"sex": ("F", "M")}
+        for found in (
+            made.mean("cars"),
+            made.mean("cars", given={"sex": "F"}),
+            made.difference("cars", between=between),
+            made.ratio("cars", between=between),
+        ):
+            low, high = found.conf_int()
+            assert [low, high] == pytest.approx(found.estimate + np.array([-1.96, 1.96]) * found.std_err, abs=5e-4)
+            assert [found.test(low), found.test(high)] == pytest.approx([0.05, 0.05], abs=1e-3)
+            (test,) = found.tests
+            assert test.sides(low)[1] < 0.03 < test.sides(low)[0]
 
     def test_a_planted_sign_would_be_seen(self) -> None:
         """The interval of a difference is that of the opposite one, turned around."""
