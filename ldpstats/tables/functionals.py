@@ -172,6 +172,9 @@ class Functional(FiguresByLine):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "alpha", significance(self.alpha))
+        entries, cells = {len(line) for line in self.lines}, {means.parts.size for means in self.means}
+        if (len(self.lines), entries, cells) != (len(self.means), {len(self.headers)}, {self.table.domain.size()}):
+            raise LdpstatsError(f"{len(self.lines)} lines about {len(self.means)} functionals", "a line for each")
         if self.table.provenance.refused:
             raise _not_identified(self.name, self.table.provenance.refused)
         if self.table.n < 2:

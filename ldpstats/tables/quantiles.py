@@ -59,6 +59,10 @@ class Quantile(FiguresByLine):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "alpha", significance(self.alpha))
+        if not 0 < self.q < 1 or len(self.below) != self.table.domain.size([self.of]) - 1:
+            raise LdpstatsError(
+                f"q = {self.q!r} of {len(self.below)} shares", "above 0 and below 1; all shares but one"
+            )
 
     @property
     def estimate(self) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -330,6 +331,22 @@ def test_means_need_numbers() -> None:
 def test_wrong_input_is_refused(call: str, arguments: dict[str, object]) -> None:
     with pytest.raises(LdpstatsError):
         getattr(table(), call)(**arguments)
+
+
+def test_forged_files_are_refused() -> None:
+    found, quantile = table().mean("age", given="sex"), table().quantile("age")
+    for wrong in (
+        {"lines": (("F",),)},
+        {"lines": ((), ())},
+        {"headers": ()},
+        {"means": ()},
+        {"table": table().marginal("age")},
+    ):
+        with pytest.raises(LdpstatsError):
+            replace(found, **wrong)
+    for other in ({"q": 2.0}, {"below": ()}, {"of": "sex"}, {"of": "shoe"}):
+        with pytest.raises(LdpstatsError):
+            replace(quantile, **other)
 
 
 def test_a_curator_and_many_blocks_have_them_too() -> None:
