@@ -59,10 +59,24 @@ class FiguresByLine(TableResult, Protocol):
         """Where the intervals come from, in words."""
 
     def conf_int(self, alpha: float | None = None, simultaneous: bool = False) -> Any:
-        """Return intervals: a pair of limits, or one for each line."""
+        """Return intervals: a pair of limits, or one for each line.
+
+        Parameters
+        ----------
+        alpha : float, optional
+            One minus the level; by default that of the result.
+        simultaneous : bool
+            Whether all intervals hold at once with this level, by Bonferroni's inequality, instead of each by itself.
+        """
 
     def to_frame(self, alpha: float | None = None, simultaneous: bool = False) -> pd.DataFrame:
-        """Return a row per line, in which the interval stands last."""
+        """Return a row per line, in which the interval stands last.
+
+        Parameters
+        ----------
+        alpha, simultaneous
+            As in `conf_int`.
+        """
 
     def _said(self) -> list[str]:
         """Return what else must be known to read the figures."""
