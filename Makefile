@@ -41,6 +41,7 @@ docs: .venv/.documented build/vignettes/.executed  ## the site in build/site, lo
 bench: .venv/.tested .venv/.peers  ## speed, as ratios measured in one run
 	$(BIN)/python benchmarks/monte_carlo.py
 	$(BIN)/python benchmarks/consistency_speed.py
+	$(BIN)/python benchmarks/channel_speed.py
 	$(BIN)/python benchmarks/oracles.py .venv/peers/bin/python
 
 papers: .venv/.tested  ## printed figures of the papers beside ours (under an hour); PAPERS= names some, --quick tries all

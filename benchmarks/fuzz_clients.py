@@ -105,7 +105,7 @@ def _with_doubles(record: Any) -> Any:
 
 
 def _sealed(body: Any) -> str:
-    return sealed("protocol", 2, body)
+    return sealed("protocol", 1, body)
 
 
 def _answered(case: dict[str, Any], word: client.Word) -> str:

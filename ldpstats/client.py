@@ -46,6 +46,7 @@ _QUOTED = (("\\\\", "\0"), ('\\"', "\1"))
 _BRACKET = re.compile(r"[][{}]")
 _LONG_NUMBER = re.compile(r"(?:^|[,:\[])[-+.0-9A-Za-z]{101}")
 _BODY = {"kind", "fingerprint", "domain", "parameters", "outside", "privacy", "mechanisms", "units"}
+_MECHANISM = {"name", "k", "epsilon", "probabilities"}
 _QUERY = {"format", "version", "protocol", "number", "block", "token", "groups"}
 _RECORD = "a respondent's whole record"
 _INFINITE = "infinite"
@@ -380,6 +381,62 @@ class FakeOrTruth(Randomizer):
         return value if truthful else fake
 
 
+@dataclass(frozen=True)
+class GivenRows(Randomizer):
+    """A channel: an output out of a public row for every value."""
+
+    rows: tuple[tuple[int, ...], ...]  # how often each output is sent about a value, in GRID-ths; they add up to GRID
+
+    @classmethod
+    def read(cls, plain: _Named) -> Randomizer:
+        """Read an entry of a protocol file; the names of values and outputs change nothing."""
+        plain.refuse_names(_MECHANISM, ("values", "outputs"))
+        given = plain.named("probabilities")
+        given.refuse_names({"rows"})
+        k, listed = plain.whole("k", 2), given.sequence("rows")
+        if len(listed) != k:
+            raise ClientError(f"{len(listed)} rows for {k} values", "a row for every value")
+        rows = tuple(tuple(_grid_number(one, "rows", 0, GRID) for one in _sequence(row, "a row")) for row in listed)
+        outputs = len(rows[0])
+        for row in rows:
+            if len(row) != outputs or sum(row) != GRID:
+                raise ClientError(
+                    f"a row of {len(row)} outputs that add up to {sum(row)}", f"{outputs} that add up to {GRID}"
+                )
+        for output, column in enumerate(zip(*rows, strict=True)):
+            if not any(column):
+                raise ClientError(f"the output {output} that no value sends", "outputs that some value sends")
+        for what, number in (("values", k), ("outputs", outputs)):
+            if what in plain.plain and len(plain.sequence(what)) != number:
+                raise ClientError(f"the names of {len(plain[what])} {what}", f"a name for each of the {number}")
+        return cls(rows)
+
+    @property
+    def k(self) -> int:  # type: ignore[override]  # follows from the rows
+        """The number of values."""
+        return len(self.rows)
+
+    @property
+    def outputs(self) -> int:
+        """The number of outputs."""
+        return len(self.rows[0])
+
+    def ratio(self) -> Fraction | None:
+        """Return the largest ratio of two numbers in one column; None where only one of them is 0."""
+        worst = Fraction(1)
+        for column in zip(*self.rows, strict=True):
+            least, most = min(column), max(column)
+            if least == 0:
+                return None
+            if most * worst.denominator > worst.numerator * least:
+                worst = Fraction(most, least)
+        return worst
+
+    def report(self, value: int, words: Words) -> int:
+        """Draw an output by the row of the value."""
+        return words.pick(self.rows[value])
+
+
 RANDOMIZERS: dict[str, type[Randomizer]] = {
     "rr": RandomizedResponse,
     "grr": RandomizedResponse,
@@ -389,6 +446,7 @@ RANDOMIZERS: dict[str, type[Randomizer]] = {
     "olh": HashedResponse,
     "hr": HadamardOutput,
     "truth or fake": FakeOrTruth,
+    "channel": GivenRows,
 }
 """The mechanisms that clients know, by the names that protocol files give them."""
 
@@ -493,8 +551,9 @@ class Questionnaire:
     def level(self) -> Decimal:
         """Return the largest level of all that one respondent may send: the sum over the mechanisms of a unit."""
         units = [[group.mechanism for row in unit for group in row.groups if group.mechanism] for unit in self.units]
-        # one object is one entry of the file
-        ratios = {id(mechanism): mechanism.ratio() for unit in units for mechanism in unit}
+        # one object is one entry of the file, and the ratio of a channel takes a while
+        entries = {id(mechanism): mechanism for unit in units for mechanism in unit}
+        ratios = {entry: mechanism.ratio() for entry, mechanism in entries.items()}
         return max(level_of([ratios[entry] for entry in unit]) for unit in {tuple(map(id, unit)) for unit in units})
 
     def codes(self, record: Mapping[str, object], words: Words | None) -> list[int]:
@@ -518,7 +577,7 @@ class Respondent:
 
     It refuses a file that was altered, that asks for what it does not know, or whose mechanisms would tell more than
     the level that the file states. Whether what it states is enough is for the respondent to say, before she answers:
-    `epsilon`, and of a protocol that sends queries `p` and `certain`. A device that forgets its message may be asked
+    `epsilon` and `certain`, and of a protocol that sends queries `p`. A device that forgets its message may be asked
     twice, and then levels add up: it stores the message before that leaves it.
 
     Parameters
@@ -564,7 +623,7 @@ class Respondent:
 
     @property
     def certain(self) -> bool:
-        """Whether an answer may be one that nobody else can give: the truth for certain, as often as `p` says."""
+        """Whether an answer may show something for certain; where queries ask, the truth as often as `p` says."""
         return self.epsilon == inf
 
     def answer(self, record: Mapping[str, object], token: str | None = None) -> str:
@@ -658,7 +717,7 @@ def read_protocol(text: str) -> Questionnaire:
         raise ClientError(f"outside = {_shown(outside)}", "refuse or random")
     body.named("parameters")
     domain, privacy = _read_domain(body.sequence("domain")), body.named("privacy")
-    promised, units = _promised(privacy, kind), _read_units(body, domain, adaptive=kind == _ADAPTIVE)
+    promised, units = _promised(privacy), _read_units(body, domain, adaptive=kind == _ADAPTIVE)
     read = Questionnaire(kind, fingerprint, domain, outside, promised, units)
     if kind == _ADAPTIVE:
         _refuse_asked_twice(units)
@@ -673,7 +732,7 @@ def refuse_too_many(body: object) -> None:
     attributes, mechanisms, units = (_lists_in(body, name) for name in ("domain", "mechanisms", "units"))
     rows = [unit for unit in units if isinstance(unit, list)]
     asked = [[_lists_in(row, "crossed") or [row] for row in unit] for unit in rows]
-    sizes = [_whole_in(mechanism, "k", _MOST_CELLS, 0) for mechanism in mechanisms]
+    sizes = [max(_whole_in(mechanism, "k", _MOST_CELLS, 0), _longest_row(mechanism)) for mechanism in mechanisms]
     numbers = [[_whole_in(group, "mechanism", len(sizes) - 1, None) for row in unit for group in row] for unit in asked]
     counts = {
         "attributes": len(attributes),
@@ -693,6 +752,11 @@ def refuse_too_many(body: object) -> None:
 def _lists_in(plain: object, name: str) -> list[Any]:
     value = plain.get(name) if isinstance(plain, Mapping) else None
     return value if isinstance(value, list) else []
+
+
+def _longest_row(mechanism: object) -> int:
+    probabilities = mechanism.get("probabilities") if isinstance(mechanism, Mapping) else None
+    return max((len(row) for row in _lists_in(probabilities, "rows") if isinstance(row, list)), default=0)
 
 
 def _whole_in(plain: object, name: str, most: int, otherwise: Any) -> Any:
@@ -813,15 +877,16 @@ def _refuse_asked_twice(units: Sequence[Sequence[AskedRow]]) -> None:
             raise ClientError("a unit that asks twice about an attribute", "groups without common attributes")
 
 
-def _promised(privacy: _Named, kind: str) -> float:
-    """Return the level that a file states for a respondent's whole record; only queries may leave it open (infinite).
+def _promised(privacy: _Named) -> float:
+    """Return the level that a file states for a respondent's whole record, which may be infinite.
 
-    Then an answer that nobody else can give shows its truth, and the file must say so in words; no other file may.
+    Then an answer that not everybody can give shows something for certain, and the file must say so in words; no other
+    file may.
     """
     unit, level = privacy.text("unit"), privacy["epsilon"]
     if unit != _RECORD:
         raise ClientError(f"a level of {_shown(unit)}", f"one of {_RECORD}")
-    infinite = level == _INFINITE and kind == _ADAPTIVE
+    infinite = level == _INFINITE
     said = [privacy["certain"]] if "certain" in privacy.plain else []
     if said != [_CERTAIN] * infinite:
         raise ClientError(
@@ -831,8 +896,7 @@ def _promised(privacy: _Named, kind: str) -> float:
     if infinite:
         return inf
     if _kind(level) != "number" or not 0 <= level <= _LARGEST_EPSILON:
-        allowed = f"a number from 0 to {_LARGEST_EPSILON}; {_INFINITE} of a protocol that sends queries"
-        raise ClientError(f"the level {_shown(level)}", allowed)
+        raise ClientError(f"the level {_shown(level)}", f"a number from 0 to {_LARGEST_EPSILON}, or {_INFINITE}")
     return float(level)
 
 
@@ -958,7 +1022,7 @@ class _Named:
 
     def refuse_others(self, options: Collection[str], probabilities: Collection[str]) -> None:
         """Refuse a mechanism with other options or probabilities than these."""
-        self.refuse_names({"name", "k", "epsilon", "probabilities", *options})
+        self.refuse_names({*_MECHANISM, *options})
         self.named("probabilities").refuse_names(set(probabilities))
 
 

@@ -21,9 +21,13 @@ if TYPE_CHECKING:
 
 _INFINITE = "infinite"
 _MIXED = "answers outside the questionnaire are replaced by random ones: estimates and tests are of that mixture"
+_PUBLIC = "in public, and what the choice tells is not covered"
+_AT_RANDOM = "; numbers from all of them assume that it was chosen at random, whatever the answers are"
 _LARGEST_NUMBER = 1 << 62
 _NAMED = 12
 """Up to so many groups have a line each."""
+_CERTAIN = 6
+"""Of what is certain so much is said in words."""
 _LARGEST_EXPONENT = 700
 
 
@@ -83,6 +87,11 @@ class PrivacyStatement(Result):
         Whether random answers take the place of those outside the questionnaire, which the level then covers, too.
     set_aside : int
         How many rows of the collection were set aside because they are no valid reports, and not counted.
+    chosen : mapping of str to float
+        The levels that respondents chose from, by name, where they did, and what those who chose each are promised.
+        What is pooled over several of them assumes that the choice does not depend on the answers.
+    certain : tuple of str
+        What single reports show for certain, where the level is infinite and that is known.
 
     Examples
     --------
@@ -114,16 +123,24 @@ class PrivacyStatement(Result):
     provably_true: float | None = None
     substitutes: bool = False
     set_aside: int = 0
+    chosen: Mapping[str, float] = field(default_factory=dict)
+    certain: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", _level(self.epsilon, "epsilon"))
-        if not isinstance(self.unit, str) or not self.unit or not isinstance(self.per_group, Mapping):
+        named = {"per_group": self.per_group, "chosen": self.chosen}
+        if (
+            not isinstance(self.unit, str)
+            or not self.unit
+            or not all(isinstance(own, Mapping) for own in named.values())
+        ):
             raise LdpstatsError(
-                f"a statement with the unit {self.unit!r} and the groups {self.per_group!r}",
-                "a unit in words, and a mapping from groups to levels",
+                f"a statement with the unit {self.unit!r}, the groups {self.per_group!r}, the choices {self.chosen!r}",
+                "a unit in words, and mappings from groups, and from choices, to levels",
             )
-        levels = {str(group): _level(level, f"the level of {group!r}") for group, level in self.per_group.items()}
-        object.__setattr__(self, "per_group", MappingProxyType(levels))
+        for name, own in named.items():
+            levels = {str(about): _level(level, f"the level of {about!r}") for about, level in own.items()}
+            object.__setattr__(self, name, MappingProxyType(levels))
         checks = {"nominal_epsilon": _level, "delta_at_nominal": probability, "provably_true": probability}
         for name, checked in checks.items():
             if getattr(self, name) is not None:
@@ -132,31 +149,34 @@ class PrivacyStatement(Result):
             raise LdpstatsError(f"substitutes = {shortened(self.substitutes)}", "True or False")
         if type(self.set_aside) is not int or not 0 <= self.set_aside <= _LARGEST_NUMBER:
             raise LdpstatsError(f"set_aside = {shortened(self.set_aside)}", "a whole number of rows, from 0")
+        if not isinstance(self.certain, tuple) or not all(isinstance(told, str) for told in self.certain):
+            raise LdpstatsError(f"certain = {shortened(self.certain)}", "a tuple of texts")
         self._refuse_contradictions()
 
     def _refuse_contradictions(self) -> None:
         """Refuse a part above the whole, a delta of no level, and certain truth at a level that excludes it."""
-        above = [group for group, level in self.per_group.items() if level > self.epsilon]
-        if above:
+        if above := [own for own in (*self.per_group.items(), *self.chosen.items()) if own[1] > self.epsilon]:
             raise LdpstatsError(
-                f"the level {self.per_group[above[0]]!r} of {above[0]!r} in a statement of epsilon = {self.epsilon!r}",
-                "no level of a group above that of all that a respondent sends",
+                f"the level {above[0][1]!r} of {above[0][0]!r} in a statement of epsilon = {self.epsilon!r}",
+                "no level of a group, or a choice, above that of all that a respondent sends",
             )
         if self.delta_at_nominal is not None and self.nominal_epsilon is None:
             raise LdpstatsError(f"delta_at_nominal = {self.delta_at_nominal!r} alone", "a nominal epsilon beside it")
-        if self.provably_true is not None and self.epsilon < math.inf:
-            raise LdpstatsError(
-                f"provably_true = {self.provably_true!r} with epsilon = {self.epsilon!r}",
-                "provably true reports where the level is infinite alone",
-            )
+        for name in ("provably_true", "certain"):
+            if getattr(self, name) not in (None, ()) and self.epsilon < math.inf:
+                raise LdpstatsError(
+                    f"{name} = {shortened(getattr(self, name))} with epsilon = {self.epsilon!r}",
+                    "what is sure where the level is infinite alone",
+                )
 
     def __hash__(self) -> int:
         return hash((self.epsilon, self.unit, *sorted(self.per_group.items())))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # a mapping proxy cannot be pickled, and statements travel with tables to worker processes
-        rest = (self.nominal_epsilon, self.delta_at_nominal, self.provably_true, self.substitutes, self.set_aside)
-        return PrivacyStatement, (self.epsilon, self.unit, dict(self.per_group), *rest)
+        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        plain = {"per_group": dict(self.per_group), "chosen": dict(self.chosen)}
+        return type(self), tuple({**given, **plain}.values())
 
     @property
     def headline(self) -> str:
@@ -172,11 +192,23 @@ class PrivacyStatement(Result):
             parts.append(f"nominal epsilon = {rounded_up(self.nominal_epsilon)}{holds}")
         if self.provably_true is not None:
             parts.append(self._true_for_sure())
+        parts += self._certain_lines()
         if self.substitutes:
             parts.append(_MIXED)
+        if self.chosen:
+            parts.append(self._choices)
         if self.set_aside:
             parts.append(self._left_out)
         return parts
+
+    def _certain_lines(self) -> list[str]:
+        more = len(self.certain) - _CERTAIN
+        return [*self.certain[:_CERTAIN], *([f"{more:,} more reports show something for certain"] if more > 0 else [])]
+
+    @property
+    def _choices(self) -> str:
+        levels = ", ".join(f"{name} = {rounded_up(level)}" for name, level in self.chosen.items())
+        return f"respondents chose their level of epsilon, {_PUBLIC}: {levels}{_AT_RANDOM * (len(self.chosen) > 1)}"
 
     @property
     def _left_out(self) -> str:
@@ -219,19 +251,17 @@ class PrivacyStatement(Result):
                 "statements about the same unit",
                 "Keep these tables apart, or state a common unit.",
             )
-        groups = {
-            name: max(self.per_group.get(name, 0.0), other.per_group.get(name, 0.0))
-            for name in [*self.per_group, *other.per_group]
-        }
         return PrivacyStatement(
             max(self.epsilon, other.epsilon),
             self.unit,
-            groups,
+            _larger_each(self.per_group, other.per_group),
             _larger(self.nominal_epsilon, other.nominal_epsilon),
             _larger(self.delta_at_nominal, other.delta_at_nominal),
             max((share for share in (self.provably_true, other.provably_true) if share is not None), default=None),
             self.substitutes or other.substitutes,
             self.set_aside + other.set_aside,
+            _larger_each(self.chosen, other.chosen),
+            tuple(dict.fromkeys((*self.certain, *other.certain))),
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -243,6 +273,7 @@ class PrivacyStatement(Result):
         import pandas as pd
 
         levels = [(self.unit, "strict", self.epsilon, 0.0)]
+        levels += [(f"the record of who chose {name}", "strict", level, 0.0) for name, level in self.chosen.items()]
         levels += [(group, "strict", level, 0.0) for group, level in self.per_group.items()]
         if self.nominal_epsilon is not None:
             delta = math.nan if self.delta_at_nominal is None else self.delta_at_nominal
@@ -253,7 +284,8 @@ class PrivacyStatement(Result):
 
     def summary(self) -> Summary:
         """Return every level as a table, and what it means in plain words."""
-        rows = [[self.unit, *_row(self.epsilon)], *self._rows_of_groups()]
+        of_choices = [[f"the record of who chose {name}", *_row(level)] for name, level in self.chosen.items()]
+        rows = [[self.unit, *_row(self.epsilon)], *of_choices, *self._rows_of_groups()]
         sentences = [self.guarantee()]
         if self.nominal_epsilon is not None:
             delta = self.delta_at_nominal
@@ -263,8 +295,13 @@ class PrivacyStatement(Result):
             sentences.append(f"Nominal is a paper's own accounting{holds}; what is guaranteed is the strict level.")
         if self.provably_true is not None:
             sentences.append(f"{self._true_for_sure()}: whoever sees one of these knows the answer.")
+        sentences += [f"{told[0].upper()}{told[1:]}." for told in self._certain_lines()]
+        if self.certain and self.per_group:
+            sentences.append("The protocol's mechanism_for(group).privacy() says what holds between single values.")
         if self.substitutes:
             sentences.append(f"{_MIXED[0].upper()}{_MIXED[1:]}.")
+        if self.chosen:
+            sentences.append(f"{self._choices[0].upper()}{self._choices[1:]}.")
         if self.set_aside:
             sentences.append(f"{self._left_out}.")
         headers = ["about", "epsilon", "kind", "times as likely, at most"]
@@ -324,12 +361,13 @@ class PrivacyStatement(Result):
     def to_dict(self) -> dict[str, Any]:
         """Return the statement as plain values; an infinite level as a word, because JSON has no number for it.
 
-        Rows that were set aside are there where there are some.
+        Rows that were set aside, levels that were chosen, and what is certain, are there where there are some.
         """
-        plain = {field.name: plain_level(getattr(self, field.name)) for field in fields(self)}
-        if not self.set_aside:
-            del plain["set_aside"]
-        return {**plain, "per_group": {group: plain_level(level) for group, level in self.per_group.items()}}
+        plain = {field.name: plain_level(getattr(self, field.name)) for field in fields(PrivacyStatement)}
+        for name in ("per_group", "chosen"):
+            plain[name] = {about: plain_level(level) for about, level in getattr(self, name).items()}
+        plain["certain"] = list(self.certain)
+        return {name: value for name, value in plain.items() if value or name not in ("set_aside", "chosen", "certain")}
 
 
 def _row(level: float, kind: str = "strict") -> list[str]:
@@ -349,6 +387,10 @@ def _level(value: object, what: str) -> float:
     if not number >= 0 or (number == math.inf and value != math.inf):
         raise LdpstatsError(f"{what} = {shortened(value)}", "a level of at least 0")
     return number
+
+
+def _larger_each(first: Mapping[str, float], second: Mapping[str, float]) -> dict[str, float]:
+    return {name: max(first.get(name, 0.0), second.get(name, 0.0)) for name in [*first, *second]}
 
 
 def _larger(first: float | None, second: float | None) -> float | None:

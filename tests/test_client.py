@@ -25,13 +25,29 @@ import numpy as np
 import pytest
 from support.client_vectors import DOMAIN, VECTORS, Recorded, text_of, vectors
 from support.protocol_files import body_of, sealed_again
+from support.random_channels import random_channels
+from support.scripted_bytes import Script
 
 from ldpstats import client
 from ldpstats.answers.domain import Domain
 from ldpstats.client import Report, Words
 from ldpstats.conformance.enumeration import law_of_courses
-from ldpstats.mechanisms import GRR, HR, OLH, OUE, RR, SS, SUE, FakeResponse, Mechanism, joint_ratio, plain_mechanism
+from ldpstats.mechanisms import (
+    GRR,
+    HR,
+    OLH,
+    OUE,
+    RR,
+    SS,
+    SUE,
+    Channel,
+    FakeResponse,
+    Mechanism,
+    joint_ratio,
+    plain_mechanism,
+)
 from ldpstats.numbers.grid import GRID
+from ldpstats.numbers.randomness import WeightedRows, _ByteDraws
 from ldpstats.privacy import strict_epsilon
 from ldpstats.protocols import PerAttribute, SampledGroups
 
@@ -60,6 +76,7 @@ SMALL = [
     HR(7, 1.0, blocks=1),
     HR(9, 3.0, blocks=3),
     HR(10, 4.0, blocks=10),
+    *random_channels()[::25],
 ]
 HASHES = [OLH(2, 0.2), OLH(5, 1.0), OLH(9, 2.0)]
 
@@ -197,6 +214,38 @@ def test_truth_or_fake_has_the_exact_law_of_the_vectorized_sampler() -> None:
 @pytest.mark.parametrize("mechanism", [*SMALL, *HASHES], ids=str)
 def test_clients_and_mechanisms_agree_on_the_exact_level(mechanism: Mechanism) -> None:
     assert client.randomizer(plain_mechanism(mechanism)).ratio() == mechanism.likelihood_ratio()
+
+
+def test_channels_draw_to_the_last_bit_as_the_bulk_sampler_does() -> None:
+    """500 random ones: both draw the same at every word at which their laws change, and at its neighbours."""
+    for mechanism in random_channels():
+        randomizer = client.randomizer(plain_mechanism(mechanism))
+        assert randomizer.ratio() == mechanism.likelihood_ratio()
+        for value, row in enumerate(mechanism.rows):
+            edges = {upper + step for upper in itertools.accumulate(row) for step in (-1, 0)} - {-1, GRID}
+            words = sorted(edges | {0, GRID - 1})
+            sent = [randomizer.report(value, Words(scripted([word]))) for word in words]
+            assert sent == in_bulk(mechanism, value, words)
+
+
+def in_bulk(mechanism: Channel, value: int, words: list[int]) -> list[int]:
+    """Return what the bulk sampler makes of whole words, whose first 16 bits it takes before the others."""
+    first, rest = (np.array([part(word) for word in words]) for part in (lambda w: w >> 48, lambda w: w % (1 << 48)))
+    undecided = ties(mechanism.rows[value], first)
+    script = Script(first.astype(np.uint16), (rest[undecided].astype(np.uint64) << np.uint64(16)))
+    values = np.full(len(words), value)
+    drawn = _ByteDraws(script, simulated=True).pick_of(WeightedRows(mechanism.rows), values)
+    assert not script.left
+    return [int(output) for output in drawn]
+
+
+def ties(row: tuple[int, ...], first: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Say which words are left open by their first 16 bits: another output begins among those that share these.
+
+    Or right behind them: the sampler does not tell that from the former.
+    """
+    begins = {upper - 1 >> 48 for upper in itertools.accumulate(row) if 0 < upper < GRID}
+    return np.isin(first, list(begins))
 
 
 @pytest.mark.parametrize("outside", ["refuse", "random"])

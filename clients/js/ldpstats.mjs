@@ -25,6 +25,7 @@ const SEALED = new RegExp(`^\\{"format":"ldpstats protocol","version":1,"${DIGES
 const QUOTED = [["\\\\", "\0"], ['\\"', "\x01"]]; // what may stand before a quotation mark, and what JSON allows nowhere
 const LONG_NUMBER = /(?:^|[,:[])[-+.0-9A-Za-z]{101}/;
 const BODY = ["kind", "fingerprint", "domain", "parameters", "outside", "privacy", "units"];
+const MECHANISM = ["name", "k", "epsilon", "probabilities"];
 const QUERY = ["format", "version", "protocol", "number", "block", "token", "groups"];
 const RECORD = "a respondent's whole record";
 const INFINITE = "infinite";
@@ -329,6 +330,59 @@ class FakeOrTruth {
   }
 }
 
+class GivenRows {
+  constructor(rows) {
+    Object.assign(this, { k: rows.length, rows, outputs: BigInt(rows[0].length) });
+  }
+
+  /** Read an entry of a protocol file; the names of values and outputs change nothing. */
+  static read(plain) {
+    plain.refuseNames(MECHANISM, ["values", "outputs"]);
+    const given = plain.named("probabilities");
+    given.refuseNames(["rows"]);
+    const [k, all] = [plain.whole("k", 2), given.sequence("rows")];
+    if (all.length !== k) throw new ClientError(`${all.length} rows for ${k} values`, "a row for every value");
+    const rows = all.map((row) => sequence(row, "a row").map((one) => gridNumber(one, "rows", 0n, GRID)));
+    const outputs = rows[0].length;
+    for (const row of rows) {
+      const total = row.reduce((sum, one) => sum + one, 0n);
+      if (row.length !== outputs || total !== GRID) {
+        const came = `a row of ${row.length} outputs that add up to ${total}`;
+        throw new ClientError(came, `${outputs} that add up to ${GRID}`);
+      }
+    }
+    const idle = rows[0].findIndex((_, output) => rows.every((row) => row[output] === 0n));
+    if (idle >= 0) throw new ClientError(`the output ${idle} that no value sends`, "outputs that some value sends");
+    for (const [what, number] of [["values", k], ["outputs", outputs]]) {
+      if (plain.has(what) && plain.sequence(what).length !== number) {
+        const came = `the names of ${plain.get(what).length} ${what}`;
+        throw new ClientError(came, `a name for each of the ${number}`);
+      }
+    }
+    return new GivenRows(rows);
+  }
+
+  /** The largest ratio of two numbers in one column; null where only one of them is 0. */
+  ratio() {
+    let [numerator, denominator] = [1n, 1n];
+    for (let output = 0; output < this.rows[0].length; output++) {
+      let [least, most] = [GRID, 0n];
+      for (const row of this.rows) {
+        if (row[output] < least) least = row[output];
+        if (row[output] > most) most = row[output];
+      }
+      if (least === 0n) return null;
+      if (most * denominator > numerator * least) [numerator, denominator] = [most, least];
+    }
+    return [numerator, denominator];
+  }
+
+  /** Draw an output by the row of the value. */
+  report(value, words) {
+    return words.pick(this.rows[value]);
+  }
+}
+
 const RANDOMIZERS = new Map([
   ["rr", RandomizedResponse],
   ["grr", RandomizedResponse],
@@ -338,6 +392,7 @@ const RANDOMIZERS = new Map([
   ["olh", HashedResponse],
   ["hr", HadamardOutput],
   ["truth or fake", FakeOrTruth],
+  ["channel", GivenRows],
 ]);
 
 /** Return a ratio or its inverse, whichever is larger. */
@@ -377,7 +432,7 @@ export function written(report) {
  *
  * It refuses a file that was altered, that asks for what it does not know, or whose mechanisms would tell more than the
  * level that the file states. Whether what it states is enough is for the respondent to say, before she answers:
- * `epsilon`, and of a protocol that sends queries `p` and `certain`. A device that forgets its message may be asked
+ * `epsilon` and `certain`, and of a protocol that sends queries `p`. A device that forgets its message may be asked
  * twice, and then levels add up: store the message before it leaves the device. */
 export class Respondent {
   #words;
@@ -406,7 +461,7 @@ export class Respondent {
     return truth === undefined ? undefined : Number(truth) / 2 ** 64;
   }
 
-  /** Whether an answer may be one that nobody else can give: the truth for certain, as often as `p` says. */
+  /** Whether an answer may show something for certain; where queries ask, the truth as often as `p` says. */
   get certain() {
     return this.epsilon === Infinity;
   }
@@ -528,7 +583,7 @@ export async function readProtocol(text) {
   body.named("parameters");
   const domain = readDomain(body.sequence("domain"));
   const privacy = body.named("privacy");
-  const epsilon = promisedLevel(privacy, kind);
+  const epsilon = promisedLevel(privacy);
   const units = readUnits(body, domain, kind === ADAPTIVE);
   const read = { kind, fingerprint, domain, outside, epsilon, units };
   if (kind === ADAPTIVE) {
@@ -568,10 +623,13 @@ function refuseTooMany(body) {
   const [attributes, mechanisms, units] = ["domain", "mechanisms", "units"].map((name) => listsIn(body, name));
   const rows = units.filter((unit) => Array.isArray(unit));
   const crossed = (row) => (listsIn(row, "crossed").length > 0 ? row.crossed : [row]);
-  const sizes = mechanisms.map((one) => wholeIn(one, "k", MOST_CELLS) ?? 0);
+  const most = (numbers) => numbers.reduce((largest, one) => Math.max(largest, one), 0);
+  const rowsOf = (one) => listsIn(one?.probabilities, "rows").filter((row) => Array.isArray(row));
+  const sizes = mechanisms.map((one) =>
+    most([wholeIn(one, "k", MOST_CELLS) ?? 0, ...rowsOf(one).map((row) => row.length)]),
+  );
   const valuesOf = (row) =>
     crossed(row).reduce((sum, one) => sum + (sizes[wholeIn(one, "mechanism", sizes.length - 1) ?? -1] ?? 0), 0);
-  const most = (numbers) => numbers.reduce((largest, one) => Math.max(largest, one), 0);
   const found = [
     attributes.length,
     mechanisms.length,
@@ -714,13 +772,13 @@ function refuseAskedTwice(units) {
   }
 }
 
-/** Return the level that a file states for a respondent's whole record; only queries may leave it open.
+/** Return the level that a file states for a respondent's whole record, which may be infinite.
  *
- * Where it is open, an answer that nobody else can give shows its truth: such a file says so in words, and no other. */
-function promisedLevel(privacy, kind) {
+ * Then an answer that not everybody can give shows something for certain: such a file says so in words, and no other. */
+function promisedLevel(privacy) {
   const [unit, level] = [privacy.text("unit"), privacy.get("epsilon")];
   if (unit !== RECORD) throw new ClientError(`a level of ${shown(unit)}`, `one of ${RECORD}`);
-  const infinite = level === INFINITE && kind === ADAPTIVE;
+  const infinite = level === INFINITE;
   const said = privacy.has("certain") ? [privacy.get("certain")] : [];
   if (infinite ? said[0] !== CERTAIN : said.length > 0) {
     throw new ClientError(
@@ -730,8 +788,7 @@ function promisedLevel(privacy, kind) {
   }
   if (infinite) return Infinity;
   if (kindOf(level) !== "number" || level < 0 || level > LARGEST_EPSILON) {
-    const allowed = `a number from 0 to ${LARGEST_EPSILON}; ${INFINITE} of a protocol that sends queries`;
-    throw new ClientError(`the level ${shown(level)}`, allowed);
+    throw new ClientError(`the level ${shown(level)}`, `a number from 0 to ${LARGEST_EPSILON}, or ${INFINITE}`);
   }
   return level;
 }
@@ -914,7 +971,7 @@ class Named {
 
   /** Refuse a mechanism with other options or probabilities than these. */
   refuseOthers(options, probabilities) {
-    this.refuseNames(["name", "k", "epsilon", "probabilities", ...options]);
+    this.refuseNames([...MECHANISM, ...options]);
     this.named("probabilities").refuseNames(probabilities);
   }
 }

@@ -8,17 +8,17 @@ from types import ModuleType
 from typing import Any
 
 import ldpstats
-from ldpstats.mechanisms import OpenRAPPOR, OpenRR, registered_mechanisms
+from ldpstats.mechanisms import URAP, URR, OpenRAPPOR, OpenRR, registered_mechanisms
 
-_ROOMS = ("rrba", "published", "plots", "datasets", "extend")
+_ROOMS = ("rrba", "published", "plots", "datasets", "designs", "extend")
 """Modules that are public besides the package itself; what they share with it is named by it."""
 
 
 def public_names() -> dict[str, Any]:
     """Return all public objects by the name that users write, without the name of the package before it."""
     found = {kind.__name__: kind for kind in registered_mechanisms()}
-    # for strings that nobody listed: they have no number of values, and stand in no registry
-    found |= {kind.__name__: kind for kind in (OpenRR, OpenRAPPOR)}
+    # these stand in no registry: strings that nobody listed have no number, and which values are sensitive must be said
+    found |= {kind.__name__: kind for kind in (OpenRR, OpenRAPPOR, URR, URAP)}
     found |= {name: value for name, value in _of(ldpstats).items() if not inspect.ismodule(value)}
     for room in _ROOMS:
         known = {id(value) for value in found.values()}

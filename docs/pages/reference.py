@@ -175,6 +175,7 @@ def _contents() -> str:
     ]
     pages = [CATALOGUE, *(topic.page for topic in TOPICS), _RESULTS, "command-line", "words"]
     words = "`import ldpstats as ldp` offers all names without a module before them; the others stand in "
-    words += "`ldpstats.rrba`, `ldpstats.published`, `ldpstats.plots`, `ldpstats.datasets` and `ldpstats.extend`.\n"
+    words += "`ldpstats.rrba`, `ldpstats.published`, `ldpstats.plots`, `ldpstats.datasets`, `ldpstats.designs` and "
+    words += "`ldpstats.extend`.\n"
     table = markdown.table(["topic", "what it is about"], [*special[:1], *rows, *special[1:]])
     return f"# Reference\n\n{words}\n{table}\n{markdown.tree(pages, hidden=True)}"

@@ -44,6 +44,7 @@ TOPICS = (
             "ProductDomain",
             "PerAttribute",
             "HadamardCoefficients",
+            "PersonalLevels",
             "RRBA",
             "CentralLaplace",
             "CentralGaussian",
@@ -75,6 +76,26 @@ TOPICS = (
         "All mechanisms by name, and which is best for a question. Each has its own section in the "
         ":doc:`catalogue <mechanisms>`, and all have the methods of `Mechanism`.",
         ("mechanism", "mechanisms", "recommend", "extend.Mechanism", "extend.Reports", "Memo"),
+    ),
+    Topic(
+        "channels",
+        "Channels, and designs without a device",
+        "Any randomizer by its rows, those that protect sensitive values alone, and the designs of surveys on paper, "
+        "whose answers are counted and estimated in one call: :doc:`answers on paper </how-to/answers-on-paper>`.",
+        (
+            "Channel",
+            "URR",
+            "URAP",
+            "designs.warner",
+            "designs.forced_response",
+            "designs.unrelated_question",
+            "designs.two_halves",
+            "designs.mangat",
+            "designs.kuk",
+            "designs.disguised_response",
+            "designs.crosswise",
+            "designs.triangular",
+        ),
     ),
     Topic(
         "estimates",
@@ -183,8 +204,9 @@ TOPICS = (
     Topic(
         "privacy",
         "Privacy levels and audits",
-        "Statements of ε with their unit, and the comparison of what a mechanism claims with what it does.",
-        ("PrivacyStatement", "audit", "Audit"),
+        "Statements of ε with their unit, also value by value, and the comparison of what a mechanism claims with "
+        "what it does.",
+        ("PrivacyStatement", "ChannelPrivacy", "PairPrivacy", "audit", "Audit"),
     ),
     Topic(
         "forged-reports",
@@ -207,9 +229,15 @@ TOPICS = (
     Topic(
         "published-tests",
         "Published tests, for comparison",
-        "Tests of independence as their papers have them. They do not keep their level, or lose power: they are here "
-        "to be compared with, not to be used.",
-        ("two_step_test", "naive_test", "PublishedResult", "published.proper_table"),
+        "Tests of fit and independence as their papers have them. Some do not keep their level, or lose power: they "
+        "are here to be compared with, not to be used.",
+        (
+            "two_step_test",
+            "naive_test",
+            "published.gaboardi_rogers_test",
+            "PublishedResult",
+            "published.proper_table",
+        ),
     ),
     Topic(
         "datasets",

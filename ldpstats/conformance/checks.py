@@ -6,7 +6,7 @@ import json
 import operator
 import pickle
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from decimal import Decimal
 from fractions import Fraction
@@ -49,7 +49,7 @@ from ldpstats.mechanisms import Reports, plain_mechanism
 from ldpstats.noise import Tally
 from ldpstats.numbers.arrays import BoolArray
 from ldpstats.numbers.grid import GRID
-from ldpstats.numbers.randomness import Shape
+from ldpstats.numbers.randomness import Shape, WeightedRows
 from ldpstats.privacy import strict_epsilon, worst_ratio
 
 _MOST_OUTCOMES = 30_000
@@ -336,6 +336,14 @@ def bad_parameters_are_refused(make: Factory) -> None:
 _CASES = ((2, 0.5), (3, 1.0))
 
 
+def _flat(numerators: object) -> Iterator[Any]:
+    if not isinstance(numerators, list):
+        yield numerators
+        return
+    for part in numerators:
+        yield from _flat(part)
+
+
 class _NotedDraws(ScriptedDraws):
     """Draws that note every probability that they are asked for."""
 
@@ -351,6 +359,10 @@ class _NotedDraws(ScriptedDraws):
         self.asked.update(weights)
         return super().pick(weights, shape)
 
+    def pick_of(self, rows: WeightedRows, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        self.asked.update(entry for row in rows.rows for entry in row)
+        return super().pick_of(rows, values)
+
     def respond(self, values: NDArray[np.int64], k: int, truth: int) -> NDArray[np.int64]:
         self.asked.add(truth)
         return super().respond(values, k, truth)
@@ -360,11 +372,7 @@ def probabilities_are_those_that_are_drawn_with(make: Factory) -> None:
     """Mechanisms that state probabilities draw with no others; they are whole GRID-ths, and can be written as JSON."""
     for k, epsilon in _CASES:
         mechanism, draws = made(make, k, epsilon), _NotedDraws()
-        said = [
-            numerator
-            for value in mechanism.probabilities.values()
-            for numerator in (value if isinstance(value, list) else [value])
-        ]
+        said = [*_flat(list(mechanism.probabilities.values()))]
         require(
             all(type(numerator) is int and 0 <= numerator <= GRID for numerator in said),
             f"{mechanism}: says the probabilities {mechanism.probabilities}, not whole numbers of GRID-ths",

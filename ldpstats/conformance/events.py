@@ -74,6 +74,8 @@ class _LikelihoodRatioEvent:
         return log_likelihoods[:, 0] - log_likelihoods[:, 1] >= self.log_odds
 
     def __str__(self) -> str:
+        if self.log_odds > -_IMPOSSIBLE / 2:
+            return f"are possible under {self.value} and not under {self.rival}, by the mechanism's own probabilities"
         odds = f"{math.exp(min(self.log_odds, 700)):.4g}"
         return (
             f"make {self.value} at least {odds} times as likely as {self.rival}, by the mechanism's own probabilities"

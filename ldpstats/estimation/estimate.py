@@ -181,6 +181,39 @@ class Limits(Protocol):
         """Return the intervals of sums of cells, `of_cell` being the place of the sum that every cell belongs to."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class CombinedShares:
+    """Intervals of linear functions of independent shares, out of Wilson's of each (Zou & Donner 2008)."""
+
+    weights: FloatArray  # a row per function
+    shares: FloatArray
+    n: IntArray  # at least 2
+    kind: str = "Wilson, of all shares combined"
+
+    @property
+    def variances(self) -> FloatArray:
+        """The estimated variances of the shares."""
+        return self.shares * (1 - self.shares) / (self.n - 1)
+
+    @property
+    def std_err(self) -> FloatArray:
+        """The standard errors of the functions."""
+        errors: FloatArray = np.sqrt(self.weights**2 @ self.variances)
+        return errors
+
+    def limits(self, alpha: float) -> FloatArray:
+        """Return pointwise intervals of confidence 1 - alpha, shape (functions, 2)."""
+        reach = wilson_limits(self.shares, self.n, NormalDist().inv_cdf(1 - alpha / 2)) - self.shares[:, None]
+        rising, falling = np.maximum(self.weights, 0) ** 2, np.minimum(self.weights, 0) ** 2
+        squares = rising @ reach**2 + falling @ reach[:, ::-1] ** 2
+        limits: FloatArray = (self.weights @ self.shares)[:, None] + np.sqrt(squares) * [-1, 1]
+        return limits
+
+    def summed(self, of_cell: IntArray, size: int) -> CombinedShares:
+        """Return the intervals of sums of the functions, `of_cell` being the place of every one's sum."""
+        return replace(self, weights=np.eye(size)[of_cell].T @ self.weights)
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Estimate(Result):
     """Estimated frequencies of some cells.
@@ -378,10 +411,7 @@ class Estimate(Result):
         """
         none, every = bounds
         share = (self.estimate - none) / (every - none)
-        weight = 1 / (1 + z**2 / self.n)
-        centre = weight * (share + z**2 / (2 * self.n))
-        margin = weight * z * np.sqrt(np.maximum(share * (1 - share), 0) / self.n + (z / (2 * self.n)) ** 2)
-        limits = np.stack([centre - margin, centre + margin], axis=-1)
+        limits = wilson_limits(share, self.n, z)
         rescaled: FloatArray = none[:, None] + (every - none)[:, None] * limits
         return rescaled
 
@@ -481,6 +511,15 @@ def invert(tally: Tally, privacy: PrivacyStatement | None = None) -> Estimate:
     estimate = tally.noise.debias(tally.proportions)
     covariance = TallySpread(tally.noise, estimate, tally.n)
     return Estimate(estimate, covariance, tally.n, privacy, tally.simulated, tally.noise.bounds())
+
+
+def wilson_limits(share: FloatArray, n: int | IntArray, z: float) -> FloatArray:
+    """Return Wilson's intervals of shares of n reports, with limits in a last axis of 2."""
+    weight = 1 / (1 + z**2 / n)
+    centre = weight * (share + z**2 / (2 * n))
+    margin = weight * z * np.sqrt(np.maximum(share * (1 - share), 0) / n + (z / (2 * n)) ** 2)
+    limits: FloatArray = np.stack([centre - margin, centre + margin], axis=-1)
+    return limits
 
 
 def summed(values: FloatArray, covariance: FloatArray, of_cell: IntArray, size: int) -> tuple[FloatArray, FloatArray]:

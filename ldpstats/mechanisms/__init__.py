@@ -2,6 +2,7 @@
 
 from ldpstats.mechanisms.base import GRID_LEVEL, Mechanism, ReportFormat, Reports, joint_ratio
 from ldpstats.mechanisms.channel import Channel
+from ldpstats.mechanisms.channel_privacy import ChannelPrivacy, PairPrivacy
 from ldpstats.mechanisms.cohorts import ORAPPOR, ORR, RAPPOR
 from ldpstats.mechanisms.dbitflip import DBitFlip, DBitFlipPM
 from ldpstats.mechanisms.grr import GRR, RR, FakeResponse, fake_numerators, least_fake
@@ -9,6 +10,7 @@ from ldpstats.mechanisms.hadamard_response import HR, HRR
 from ldpstats.mechanisms.histogram import SHE
 from ldpstats.mechanisms.local_hashing import BLH, LH, OLH
 from ldpstats.mechanisms.longitudinal import Longitudinal
+from ldpstats.mechanisms.longitudinal_rappor import LRAPPOR
 from ldpstats.mechanisms.longitudinal_rounds import LBLH, LGRR, LOLH, LOSUE, LOUE, LSOUE, LSUE, LUE
 from ldpstats.mechanisms.memo import Memo
 from ldpstats.mechanisms.open_alphabet import OpenRAPPOR, OpenRR
@@ -43,6 +45,7 @@ __all__ = [
     "LOLH",
     "LOSUE",
     "LOUE",
+    "LRAPPOR",
     "LSOUE",
     "LSUE",
     "LUE",
@@ -61,6 +64,7 @@ __all__ = [
     "URAP",
     "URR",
     "Channel",
+    "ChannelPrivacy",
     "DBitFlip",
     "DBitFlipPM",
     "FakeResponse",
@@ -70,6 +74,7 @@ __all__ = [
     "OneHotCMS",
     "OpenRAPPOR",
     "OpenRR",
+    "PairPrivacy",
     "ReportFormat",
     "Reports",
     "SHist",

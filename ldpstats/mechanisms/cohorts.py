@@ -139,6 +139,15 @@ def most_differing(codes: Codes) -> int:
     return max(map(sum, differing_bits(codes.filters(), codes.cohorts, codes.width)))
 
 
+@lru_cache(maxsize=16)
+def most_differing_pairs(codes: Codes) -> frozenset[tuple[int, int]]:
+    """Return in how many bits filters of two values differ: set by the one alone, and at most so many by the other."""
+    most: dict[int, int] = {}
+    for first, second in differing_bits(codes.filters(), codes.cohorts, codes.width):
+        most[first] = max(second, most.get(first, 0))
+    return frozenset(most.items())
+
+
 class CohortAnswers(SymbolResponse):
     """Base of mechanisms that send a random cohort and, by randomized response, the value's symbol there."""
 
@@ -208,6 +217,11 @@ class CohortBits(Mechanism):
         return flip_numerator(self.epsilon, 2 * self.codes.hashes)
 
     @property
+    def bit_numerators(self) -> tuple[int, int]:
+        """How often a set bit of the filter is sent as set, and an unset one, in GRID-ths."""
+        return GRID - self.flip, self.flip
+
+    @property
     def slack_reason(self) -> str:
         """Why the strict level stays below the one asked for: collisions make filters differ in fewer bits."""
         if most_differing(self.codes) < 2 * self.codes.hashes:
@@ -247,12 +261,12 @@ class CohortBits(Mechanism):
 
     def possible(self, reports: NDArray[Any]) -> BoolArray:
         """Return which reports name a cohort and have no bit set in the padding of the last byte."""
-        cohorts, rows = self._split(reports)
+        cohorts, rows = self.split(reports)
         return (cohorts < self.codes.cohorts) & clean_padding(rows, self.codes.width)
 
     def count_reports(self, reports: NDArray[Any]) -> NDArray[np.int64]:
         """Count each bit of each cohort, as set and as not set."""
-        cohorts, rows = self._split(reports)
+        cohorts, rows = self.split(reports)
         sizes = np.bincount(cohorts, minlength=self.codes.cohorts)
         groups = np.split(rows[np.argsort(cohorts, kind="stable")], np.cumsum(sizes)[:-1])
         sent = np.stack([bit_counts(group, self.codes.width) for group in groups])
@@ -260,14 +274,20 @@ class CohortBits(Mechanism):
 
     def contributions(self, reports: NDArray[Any]) -> NDArray[np.int64]:
         """Return what each report adds to the tally: the bits of its cohort, and their complements."""
-        cohorts, rows = self._split(reports)
+        cohorts, rows = self.split(reports)
         bits = np.unpackbits(rows, axis=1, count=self.codes.width)
         tallies = np.zeros((len(reports), self.codes.cohorts, 2, self.codes.width), dtype=np.int64)
         tallies[np.arange(len(reports)), cohorts] = np.stack([bits, 1 - bits], axis=1)
         return tallies.reshape(len(reports), -1)
 
-    def _split(self, reports: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-        """Return the cohorts of reports, and their packed bits."""
+    def split(self, reports: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+        """Return the cohorts of reports, and their packed bits.
+
+        Parameters
+        ----------
+        reports : array
+            Reports of the right dtype and width.
+        """
         header = header_bytes(self.codes.cohorts)
         places = 256 ** np.arange(header)[::-1]
         return reports[:, :header].astype(np.int64) @ places, reports[:, header:]

@@ -11,13 +11,14 @@ l-osue    OUE                            flips every bit as often
 l-oue     OUE                            shows half of the set bits, and few unset ones
 l-soue    SUE                            shows half of the set bits, and few unset ones
 l-ue      UE with a `keep` of your own   shows a share `show` of the set bits, and few unset ones
+l-rappor  RAPPOR, with one cohort        shows a share `show` of the set bits, and few unset ones
 ========  =============================  ==================================================
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
@@ -28,17 +29,19 @@ from numpy.typing import NDArray
 
 from ldpstats.errors import LdpstatsError
 from ldpstats.mechanisms.base import Mechanism
+from ldpstats.mechanisms.cohorts import CohortBits, most_differing_pairs
 from ldpstats.mechanisms.grr import GRR, SymbolResponse
 from ldpstats.mechanisms.local_hashing import BLH, LH, best_symbols
 from ldpstats.mechanisms.longitudinal import IndependentPart, Longitudinal, changing_ratio
 from ldpstats.mechanisms.unary import OUE, SUE, UE, UnaryEncoding
 from ldpstats.noise import SupportNoise, TruthOrFake
-from ldpstats.numbers.arrays import positive_epsilon
+from ldpstats.numbers.arrays import positive_epsilon, real_number
 from ldpstats.numbers.grid import GRID, double, exp_below, numerator_at_most
 from ldpstats.numbers.randomness import Draws
 from ldpstats.privacy import strict_epsilon
 
 _SOURCE = "Arcolezi et al. 2022, in Arcolezi et al. 2023"
+_ONE_EACH = frozenset([(1, 1)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +99,15 @@ class BitTwice:
     report shows a set and an unset bit of the permanent answer as set, one report shows the true bit as set with
     probability p* = p1 p2 + (1-p1) q2 and another one with q* = q1 p2 + (1-q1) q2. Its level is
     ln(p* (1-q*) / ((1-p*) q*)); that of the permanent answer, and so of all reports together, is
-    ln(p1 (1-q1) / ((1-p1) q1)).
+    ln(p1 (1-q1) / ((1-p1) q1)). Filters of two values may differ in several bits, a of which only the one sets, and b
+    only the other: then p* / q* counts a times, and (1-q*) / (1-p*) counts b times.
     """
 
     true: int  # p1
     other: int  # q1
     show: int  # p2
     pretend: int  # q2
+    differing: frozenset[tuple[int, int]] = _ONE_EACH  # the largest a and b
 
     @property
     def shown(self) -> tuple[Fraction, Fraction]:
@@ -114,19 +119,20 @@ class BitTwice:
 
     @property
     def ratio(self) -> Fraction:
-        """The worst-case ratio of a report: p* (1-q*) / ((1-p*) q*)."""
+        """The worst-case ratio of a report: p* (1-q*) / ((1-p*) q*), or of the filters that differ most."""
         true, other = self.shown
-        return true * (1 - other) / ((1 - true) * other)
+        return max((true / other) ** first * ((1 - other) / (1 - true)) ** second for first, second in self.differing)
 
     def parts(self, k: int, values: int) -> list[IndependentPart]:
         """Return the bits of the first values, and one for those of all the others, which are drawn anew as well."""
+        own = [(tuple(value == bit for value in range(values)), 1) for bit in range(values)]
+        return self.parts_of([*own, ((False,) * values, k - values)] if k > values else own)
+
+    def parts_of(self, bits: Iterable[tuple[tuple[bool, ...], int]]) -> list[IndependentPart]:
+        """Return parts for bits: how many there are of those that are set for the same values."""
         shown = tuple((GRID - often, often) for often in (self.pretend, self.show))
-        true, other = ((GRID - often, often) for often in (self.true, self.other))
-        own = [
-            IndependentPart(tuple(true if value == bit else other for value in range(values)), shown)
-            for bit in range(values)
-        ]
-        return [*own, IndependentPart((other,) * values, shown, k - values)] if k > values else own
+        drawn = tuple((GRID - often, often) for often in (self.other, self.true))
+        return [IndependentPart(tuple(drawn[bit] for bit in row), shown, copies) for row, copies in bits]
 
     def report(self, permanent: NDArray[Any], k: int, draws: Draws) -> NDArray[np.uint8]:
         """Flip bits; or, where set and unset ones differ, draw each for both cases and let the permanent bit choose."""
@@ -145,12 +151,13 @@ def rounds_after(permanent: Mechanism, epsilon: float, fixed_show: int | None) -
     the parameters of a second round is trusted: they are found by bisection, in rational numbers.
     """
     rounds: Callable[[int], ResponseTwice | BitTwice]
-    if isinstance(permanent, UnaryEncoding):
+    if isinstance(permanent, UnaryEncoding | CohortBits):
         true, other = permanent.bit_numerators
+        differing = most_differing_pairs(permanent.codes) if isinstance(permanent, CohortBits) else _ONE_EACH
         most = GRID // 2 if fixed_show is None else fixed_show
 
         def rounds(pretend: int) -> BitTwice:
-            return BitTwice(true, other, GRID - pretend if fixed_show is None else fixed_show, pretend)
+            return BitTwice(true, other, GRID - pretend if fixed_show is None else fixed_show, pretend, differing)
 
     else:
         assert isinstance(permanent, SymbolResponse)
@@ -234,7 +241,7 @@ class TwoRounds(Longitudinal):
     @property
     def probabilities(self) -> dict[str, int | list[int]]:
         """Probabilities of the two rounds, in GRID-ths: of the truth; or of setting a bit, and of showing it as set."""
-        return {name: often for name, often in asdict(self.rounds).items() if name != "symbols"}
+        return {name: often for name, often in asdict(self.rounds).items() if name not in ("symbols", "differing")}
 
     def likelihood_ratio(self) -> Fraction:
         """Return the worst-case ratio of one report."""
@@ -543,8 +550,7 @@ class LUE(TwoRounds):
     _first = UE
 
     def __post_init__(self) -> None:
-        if isinstance(self.show, bool) or not isinstance(self.show, (int, float)) or not 0 < self.show < 1:
-            raise LdpstatsError(f"show = {self.show!r}", "a probability strictly between 0 and 1")
+        refuse_certain_show(self.show)
         TwoRounds.__post_init__(self)
 
     @property
@@ -569,19 +575,30 @@ class LUE(TwoRounds):
         p, q : float
             How often a report shows an unset, and a set permanent bit as set.
         """
-        if not (0 < f < 1 and 0 < p < q < 1):
-            raise LdpstatsError(
-                f"f = {f!r}, p = {p!r} and q = {q!r}",
-                "probabilities with 0 < f < 1 and 0 < p < q < 1",
-                "q belongs to the set bits; without a second round RAPPOR is SUE.",
-            )
-        keep, flip, show, pretend = (
-            int(GRID * probability) for probability in (1 - Fraction(f) / 2, Fraction(f) / 2, Fraction(q), Fraction(p))
-        )
-        first = strict_epsilon(BitTwice(keep, flip, show, pretend).ratio)
+        first = rappor_first_epsilon(f, p, q)  # refuses others before a logarithm is taken
         return cls(k, 2 * math.log((2 - f) / f), 1 - f / 2, first, q)
 
     @property
     def fixed_show(self) -> int:
         """How often a set permanent bit is shown as set, in GRID-ths."""
         return numerator_at_most(Fraction(self.show))
+
+
+def refuse_certain_show(show: object) -> None:
+    """Refuse a probability of showing a set bit as set that is 0, 1 or none."""
+    if isinstance(show, bool) or not isinstance(show, (int, float)) or not 0 < show < 1:
+        raise LdpstatsError(f"show = {show!r}", "a probability strictly between 0 and 1")
+
+
+def rappor_first_epsilon(f: float, p: float, q: float, differing: frozenset[tuple[int, int]] = _ONE_EACH) -> float:
+    """Return the level of one report with RAPPOR's parameters."""
+    if not (0 < real_number(f) < 1 and 0 < real_number(p) < real_number(q) < 1):
+        raise LdpstatsError(
+            f"f = {f!r}, p = {p!r} and q = {q!r}",
+            "probabilities with 0 < f < 1 and 0 < p < q < 1",
+            "q belongs to the set bits; without a second round RAPPOR is SUE.",
+        )
+    keep, flip, show, pretend = (
+        int(GRID * probability) for probability in (1 - Fraction(f) / 2, Fraction(f) / 2, Fraction(q), Fraction(p))
+    )
+    return strict_epsilon(BitTwice(keep, flip, show, pretend, differing).ratio)

@@ -21,6 +21,7 @@ from ldpstats.mechanisms.grr import GRR, RR, FakeResponse
 from ldpstats.mechanisms.hadamard_response import HR, HRR
 from ldpstats.mechanisms.histogram import SHE
 from ldpstats.mechanisms.local_hashing import BLH, LH, OLH
+from ldpstats.mechanisms.longitudinal_rappor import LRAPPOR
 from ldpstats.mechanisms.longitudinal_rounds import LBLH, LGRR, LOLH, LOSUE, LOUE, LSOUE, LSUE, LUE
 from ldpstats.mechanisms.sketch import CMS, HCMS, SHist
 from ldpstats.mechanisms.ss import SS
@@ -64,6 +65,7 @@ REGISTRY: tuple[type[Mechanism], ...] = (
     LUE,
     LBLH,
     LOLH,
+    LRAPPOR,
     DBitFlipPM,
 )
 """The package's own mechanisms that k and epsilon make."""
@@ -172,9 +174,11 @@ def mechanism(name: str, k: int, epsilon: float, **options: Any) -> Mechanism:
     try:
         return kind.asked_for(k, epsilon, **options)
     except TypeError as error:
-        own = [field.name for field in fields(kind) if field.name not in ("k", "epsilon")]
+        own = [field.name for field in fields(kind) if field.name not in ("k", "epsilon", "sensitive_epsilon")]
         raise LdpstatsError(
-            f"the options {one_line(list(options))} for {kind.name}", f"{one_line(own)} beside k and epsilon"
+            f"the options {one_line(list(options))} for {kind.name}",
+            f"{one_line(own)} beside k and epsilon",
+            "Its rows make a channel: give them in Python, or the file of a protocol." if kind is Channel else "",
         ) from error
 
 

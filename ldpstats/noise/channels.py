@@ -21,6 +21,8 @@ RAREST = 2.0**-64
 """The grid's step: no output of a mechanism is rarer, but a channel in floating point may call it impossible."""
 # a share of probabilities: what differs by less differs by rounding
 _ALIKE = 1e-12
+_SAID = 1e-10
+"""By what share the probability of a fake may be off where it is said by that of the truth."""
 
 
 class ChannelNoise(NoiseModel):
@@ -275,7 +277,10 @@ class DenseChannel(ChannelNoise):
 
     @cached_property
     def _inverse(self) -> FloatArray:
-        """The pseudo-inverse, where the outputs identify the frequencies."""
+        """The inverse of least variance where all values are equally frequent, if the outputs identify the frequencies.
+
+        It is the only one where there are as many outputs as values. Its estimates add up to one.
+        """
         rank = int(np.linalg.matrix_rank(self.rows))
         if rank < self.cells:
             raise NotIdentifiedError(
@@ -283,11 +288,12 @@ class DenseChannel(ChannelNoise):
                 "channels whose rows are linearly independent",
                 "bounds() of a table says what is known, functional(weights) what they tell; or add other blocks.",
             )
-        inverse: FloatArray = np.linalg.pinv(self.rows)
+        scale = np.sqrt(self.rows.mean(axis=0))
+        inverse: FloatArray = np.linalg.pinv(self.rows / scale) / scale[:, None]
         return inverse
 
     def debias(self, proportions: FloatArray) -> FloatArray:
-        """Return the unbiased estimate of the frequencies by the pseudo-inverse, where these are identified."""
+        """Return the unbiased estimate of the frequencies by that inverse, where these are identified."""
         return proportions @ self._inverse
 
     def simulate(self, true_counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
@@ -517,11 +523,15 @@ class CohortChannel(ChannelNoise):
 
 
 def structured(matrix: FloatArray) -> ChannelNoise:
-    """Return a square channel as `TruthOrFake`, if every output is as likely for all values but its own."""
+    """Return a square channel as `TruthOrFake`, if every output is as likely for all values but its own.
+
+    Fakes so rare that a double near 1 does not say how rare stay in a matrix.
+    """
     others = np.where(np.eye(len(matrix), dtype=bool), np.nan, matrix)
     fakes = np.nanmin(others, axis=0)
     faked = float(fakes.sum())
-    if np.all(np.nanmax(others, axis=0) <= (1 + _ALIKE) * fakes) and 0 < faked < 1:
+    said = abs(1 - (1 - faked) - faked) <= _SAID * faked
+    if np.all(np.nanmax(others, axis=0) <= (1 + _ALIKE) * fakes) and 0 < faked < 1 and said:
         return TruthOrFake(1 - faked, tuple((fakes / faked).tolist()))
     return DenseChannel(matrix)
 

@@ -10,6 +10,8 @@ from ldpstats.numbers.arrays import FloatArray, IntArray
 
 # of the largest eigenvalue, once the diagonal is one
 _SINGULAR = 1e-9
+# of the largest entry of the diagonal: the square of rounding, and a margin
+_UNSEEN = 1e-20
 # of the largest eigenvalue, for every cell
 _ROUNDING = 1e-12
 
@@ -139,7 +141,10 @@ def shortest(matrix: FloatArray, columns: FloatArray) -> FloatArray:
     matrix, columns : arrays, shapes (..., cells, cells) and (..., cells, columns)
     """
     diagonal = np.diagonal(matrix, axis1=-2, axis2=-1)
-    unit = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))[..., None]
+    largest = diagonal.max(axis=-1, keepdims=True, initial=0.0)
+    # what is seen by rounding alone must not become a unit of its own
+    seen = diagonal > _UNSEEN * largest
+    unit = 1 / np.sqrt(np.where(seen, diagonal, np.where(largest > 0, largest, 1.0)))[..., None]
     even = unit * matrix * np.swapaxes(unit, -1, -2)
     return unit * (np.linalg.pinv(even, rcond=_SINGULAR, hermitian=True) @ (unit * columns))
 

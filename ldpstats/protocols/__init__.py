@@ -6,6 +6,7 @@ from ldpstats.protocols.contract import LocalProtocol, Protocol
 from ldpstats.protocols.hadamard_coefficients import HadamardCoefficients
 from ldpstats.protocols.kinds import PROTOCOLS, register_protocol
 from ldpstats.protocols.per_attribute import PerAttribute
+from ldpstats.protocols.personal_levels import PersonalLevels
 from ldpstats.protocols.repeated_rows import RepeatedRows
 from ldpstats.protocols.rrba import RRBA
 from ldpstats.protocols.sampled_groups import ProductDomain, SampledGroups, WholeView
@@ -20,6 +21,7 @@ __all__ = [
     "HadamardCoefficients",
     "LocalProtocol",
     "PerAttribute",
+    "PersonalLevels",
     "ProductDomain",
     "Protocol",
     "RepeatedRows",

@@ -28,9 +28,10 @@ from ldpstats.mechanisms import (
     plain_mechanism,
     read_mechanism,
 )
+from ldpstats.mechanisms.channel import RowMechanism, cell_names
 from ldpstats.noise import Tally
 from ldpstats.numbers.arrays import IntArray, positive_epsilon, real_number, unweighted
-from ldpstats.numbers.randomness import Rng, client_draws, generator, permutation
+from ldpstats.numbers.randomness import Draws, Rng, client_draws, generator, permutation
 from ldpstats.presentation import Summary, progress
 from ldpstats.privacy import PrivacyStatement
 from ldpstats.protocols.counting import Layout, Sending, SentReports, SentRow
@@ -118,8 +119,13 @@ class Asked:
             chosen = best_name(question.answers, epsilon) if name == "auto" else name
             return cls(group, question, mechanism(chosen, k=question.answers, epsilon=epsilon))
         if not name.serves(question.answers, epsilon):
+            unbounded = (
+                "It hides some values alone: with epsilon=math.inf it can be asked, and privacy() says what holds."
+            )
             raise LdpstatsError(
-                f"{name} for {label(group)!r}", f"a mechanism with k = {question.answers} and epsilon = {epsilon!r}"
+                f"{shortened(name)} for {label(group)!r}",
+                f"a mechanism with k = {question.answers} and epsilon = {epsilon!r}",
+                unbounded if name.epsilon == math.inf else "",
             )
         if isinstance(name, Channel):
             name.refuse_other_names(domain, group)
@@ -134,6 +140,18 @@ class Asked:
     def wire(self) -> Mechanism:
         """The mechanism knows its reports."""
         return self.mechanism
+
+    def shown_for_certain(self, domain: Domain) -> list[str]:
+        """Return what reports show for certain, in words, where a channel says so.
+
+        Parameters
+        ----------
+        domain : Domain
+        """
+        if not isinstance(self.mechanism, RowMechanism):
+            return []
+        cells = cell_names(domain, self.question.attributes) if self.question.is_identity else None
+        return [f"about {label(self.names)}, {words}" for words in self.mechanism.shown_for_certain(cells)]
 
     def send(self, domain: Domain, codes: NDArray[np.int64], source: Rng) -> NDArray[Any]:
         """Randomize the answers of respondents with these records.
@@ -305,7 +323,8 @@ class AssignedQuestions(SavedProtocol):
                 counted_of[unit_of[position]] += [asked.mechanism for asked in within]
             per_group[label(group)] = worst_level(counted_of.values())
         whole = worst_level([asked.mechanism for row in unit for asked in row.asked] for unit in self._units)
-        return PrivacyStatement(whole, RECORD, per_group, substitutes=self._substitutes)
+        certain = dict.fromkeys(told for asked in self._asked for told in asked.shown_for_certain(self.domain))
+        return PrivacyStatement(whole, RECORD, per_group, substitutes=self._substitutes, certain=tuple(certain))
 
     def _promised_beside(self) -> dict[str, str]:
         return promised_to_all(self._privacy)
@@ -527,14 +546,19 @@ class AssignedQuestions(SavedProtocol):
         codes = respondents(self.domain, frame, counts, draws if self._substitutes else None)
         if alone:
             warn_of_few(len(codes), len(self._units), stacklevel=4)
-        order = permutation(draws, len(codes))
-        places = scheduled(len(codes), len(self._units), int(draws.uniform(len(self._units), 1)[0]))
+        order, places = self._assigned(frame, counts, len(codes), draws)
         units = progress(self._units, "asking", unit="group")
         answers = [
             [row.send(self.domain, own, source) for row in unit]
             for own, unit in zip((codes[order[among(own_places)]] for own_places in places), units, strict=True)
         ]
         return _Sent(new_identity(source, (data for unit in answers for data in unit)), order, places, answers)
+
+    def _assigned(self, frame: Frame, counts: str | None, n: int, draws: Draws) -> tuple[IntArray, list[range]]:
+        """Return the respondents in random order, and the places in it of those who are asked each unit."""
+        del frame, counts  # for those who choose
+        order = permutation(draws, n)
+        return order, scheduled(n, len(self._units), int(draws.uniform(len(self._units), 1)[0]))
 
     def _counted(self, frame: pd.DataFrame, rng: Rng, counts: str | None) -> RowCounts:
         """Ask every respondent and return counts, not tables: they add up faster."""
@@ -604,7 +628,9 @@ def checked_choice(mechanism: object) -> str | tuple[Mechanism, ...]:
         raise LdpstatsError(
             f"mechanism = {shortened(mechanism)}", "a name out of mechanisms(), 'auto', or a list: one for every answer"
         )
-    return tuple(checked_mechanism(listed) for listed in mechanism)
+    # devices need not know where the rows of a channel come from
+    checked = map(checked_mechanism, mechanism)
+    return tuple(listed.sender if isinstance(listed, RowMechanism) else listed for listed in checked)
 
 
 def checked_level(epsilon: object, mechanism: object) -> float:

@@ -10,6 +10,7 @@ from ldpstats.protocols.central import CentralGaussian, CentralLaplace
 from ldpstats.protocols.contract import LocalProtocol, Protocol, missing
 from ldpstats.protocols.hadamard_coefficients import HadamardCoefficients
 from ldpstats.protocols.per_attribute import PerAttribute
+from ldpstats.protocols.personal_levels import PersonalLevels
 from ldpstats.protocols.rrba import RRBA
 from ldpstats.protocols.sampled_groups import ProductDomain, SampledGroups, WholeView
 from ldpstats.protocols.saved import kind_of_protocol
@@ -22,6 +23,7 @@ PROTOCOLS: dict[str, type[Protocol]] = {
     "product domain": ProductDomain,
     "per attribute": PerAttribute,
     "hadamard coefficients": HadamardCoefficients,
+    "personal levels": PersonalLevels,
     "rrba": RRBA,
     "central laplace": CentralLaplace,
     "central gaussian": CentralGaussian,

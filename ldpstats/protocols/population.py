@@ -164,11 +164,11 @@ def respondents(domain: Domain, frame: Frame, counts: str | None = None, substit
     if counts is None:
         refuse_frequencies(frame, domain.names, domain.size())
     else:
-        codes = np.repeat(codes, _repetitions(frame, counts, domain), axis=0)
+        codes = np.repeat(codes, repetitions(frame, counts, domain), axis=0)
     return codes if substitutes is None else with_substitutes(codes, domain.shape, substitutes)
 
 
-def _repetitions(frame: pd.DataFrame, name: str, domain: Domain) -> NDArray[np.int64]:
+def repetitions(frame: pd.DataFrame, name: str, domain: Domain) -> NDArray[np.int64]:
     """Return how many respondents each row of a frequency table stands for."""
     if not is_hashable(name) or name in domain.categories:
         came = "an attribute of the domain" if is_hashable(name) else f"of type {type(name).__name__}"

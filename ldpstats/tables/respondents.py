@@ -122,6 +122,10 @@ class RespondentSet:
         """Return how many different respondents there are in all these parts."""
         return _covered(list(parts), 1)
 
+    def asked_any(self, units: Iterable[int]) -> RespondentSet:
+        """Return those who were asked one of these units."""
+        return RespondentSet(self.intervals[np.isin(self.intervals[:, 2], [*units])])
+
     @property
     def n(self) -> int:
         """How many respondents these are."""

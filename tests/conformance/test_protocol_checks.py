@@ -12,6 +12,7 @@ from ldpstats.protocols import (
     RRBA,
     HadamardCoefficients,
     PerAttribute,
+    PersonalLevels,
     ProductDomain,
     SampledGroups,
     WholeView,
@@ -44,6 +45,9 @@ LOCAL: dict[str, Any] = {
         domain, epsilon=epsilon, mechanism="sue", groups=[("c", "a"), ["a"]]
     ),
     "hadamard coefficients": lambda domain, epsilon: HadamardCoefficients(domain, epsilon=epsilon),
+    "personal levels": lambda domain, epsilon: PersonalLevels(
+        domain, levels={"low": epsilon / 3, "open": epsilon}, mechanism="grr", groups=[("a", "b")]
+    ),
     "rrba, p": lambda domain, epsilon: RRBA(
         domain, p=epsilon / 6, floor=0.2, block_size=1, groups=[("a", "b")], update="client"
     ),

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from fractions import Fraction
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from itertools import permutations, product
+from itertools import accumulate, permutations, product
 from math import inf, prod
 from pathlib import Path
 from queue import Queue
@@ -27,11 +27,12 @@ import pytest
 from support.chromium import CHROMIUM, Chromium, chromium
 from support.client_vectors import VECTORS, Recorded, answered, query_of
 from support.protocol_files import body_of, sealed_again
+from support.random_channels import random_channels
 
 import ldpstats as ldp
 from ldpstats import client
 from ldpstats.answers.domain import Domain
-from ldpstats.mechanisms import FakeResponse, joint_ratio
+from ldpstats.mechanisms import Channel, FakeResponse, joint_ratio, plain_mechanism
 from ldpstats.numbers.grid import GRID
 from ldpstats.privacy import strict_epsilon, worst_ratio
 from ldpstats.protocols import (
@@ -234,6 +235,48 @@ PLANTED = {
         '"values of the mechanisms of a unit": MOST_CELLS',
         '"values of the mechanisms of a unit": 2 ** 52',
     ),
+    "a channel without its own ratio": (
+        "if most * worst.denominator > worst.numerator * least:",
+        "if False:",
+        "if (most * denominator > numerator * least)",
+        "if (false)",
+    ),
+    "a channel that hides nothing taken for one that does": (
+        "            if least == 0:\n                return None\n",
+        "            if least == 0:\n                continue\n",
+        "if (least === 0n) return null;",
+        "if (least === 0n) continue;",
+    ),
+    "the row of another value": (
+        "words.pick(self.rows[value])",
+        "words.pick(self.rows[-1 - value])",
+        "words.pick(this.rows[value])",
+        "words.pick(this.rows[this.k - 1 - value])",
+    ),
+    "rows that do not add up": (
+        "len(row) != outputs or sum(row) != GRID",
+        "len(row) != outputs",
+        "row.length !== outputs || total !== GRID",
+        "row.length !== outputs",
+    ),
+    "outputs that nobody sends": (
+        'if not any(column):\n                raise ClientError(f"the output',
+        'if False:\n                raise ClientError(f"the output',
+        "if (idle >= 0) throw",
+        "if (false) throw",
+    ),
+    "outputs that take hours": (
+        'max(_whole_in(mechanism, "k", _MOST_CELLS, 0), _longest_row(mechanism))',
+        '_whole_in(mechanism, "k", _MOST_CELLS, 0)',
+        ", ...rowsOf(one).map((row) => row.length)]",
+        "]",
+    ),
+    "names of other values": (
+        "if what in plain.plain and len(plain.sequence(what)) != number:",
+        "if False:",
+        "if (plain.has(what) && plain.sequence(what).length !== number) {",
+        "if (false) {",
+    ),
     "names that stand twice": ("pairs[len(plain) :]", "[]", "namesIn(plain) === ", "0 !== "),
 }
 
@@ -431,11 +474,18 @@ def test_a_query_is_answered_if_and_only_if_its_exact_channel_keeps_the_promise(
     assert done.returncode == 0, done.stderr
 
 
+NEARLY_TRUE = [
+    Channel([[0.999, 0.0005, 0.0005], [0.0005, 0.0005, 0.999]], values=["F", "M"]),
+    Channel([[0.98, 0.01, 0.01], [0.01, 0.01, 0.98], [0.01, 0.98, 0.01]], values=["klein", "mittel", "groß"]),
+    Channel([[0.97, 0.01, 0.01, 0.01], [0.01, 0.97, 0.01, 0.01], [0.01, 0.01, 0.49, 0.49]]),
+]
 PROTOCOLS = {
     **{name: partial(SampledGroups, mechanism=name) for name in ("auto", "grr", "sue", "oue", "ss", "olh", "hr")},
     **{f"crossed {name}": partial(PerAttribute, k=2, mechanism=name) for name in ("grr", "oue", "hr")},
     "per attribute": partial(PerAttribute, k=1, mechanism="oue"),
     "sampled attributes": partial(PerAttribute, k=1, sampled=True),
+    "channels": lambda domain, epsilon: SampledGroups(domain, k=1, epsilon=epsilon, mechanism=NEARLY_TRUE),
+    "crossed channels": lambda domain, epsilon: PerAttribute(domain, k=2, epsilon=3 * epsilon, mechanism=NEARLY_TRUE),
     "product domain": ProductDomain,
     "whole view": WholeView,
     "parities": HadamardCoefficients,
@@ -443,8 +493,8 @@ PROTOCOLS = {
 
 
 def test_every_registered_protocol_is_among_them_asks_by_queries_or_is_a_curators() -> None:
-    asked = {make(PROMISED[2, 2], epsilon=1.0).kind for make in PROTOCOLS.values()}
-    assert asked | {"rrba", "central laplace", "central gaussian"} == set(REGISTERED)
+    made = {make(PROMISED[2, 2], epsilon=1.0).kind for name, make in PROTOCOLS.items() if "channels" not in name}
+    assert made | {"rrba", "central laplace", "central gaussian"} == set(REGISTERED)
 
 
 @pytest.mark.parametrize("name", PROTOCOLS)
@@ -507,6 +557,24 @@ def test_answers_to_queries_are_taken(options: dict[str, Any]) -> None:
         with pytest.raises(client.ClientError, match="second query"):
             respondent.answer_query(aggregator.query().to_json(), {"sex": "M", "größe": "klein"})
     assert aggregator.n == 12
+
+
+@with_node
+def test_random_channels_are_answered_alike_in_both_languages(tmp_path: Path) -> None:
+    """500 of them: every value, at words at which its law changes and at their neighbours."""
+    cases = []
+    for number, channel in enumerate(random_channels()):
+        plain = plain_mechanism(channel)
+        for value, row in enumerate(channel.rows):
+            edges = {upper + step for upper in accumulate(row) for step in (-1, 0)} - {-1, GRID}
+            for word in sorted(edges | {0})[:: 1 + number % 3]:
+                report = client.randomizer(plain).report(value, client.Words(iter([word]).__next__))
+                case = {"title": f"{number}, {value}", "mechanism": plain, "value": value, "words": [str(word)]}
+                cases.append({**case, "report": report})
+    vectors = {"reports": cases, "messages": PUBLISHED["messages"][:1], "refusals": []}
+    (tmp_path / "vectors.json").write_text(json.dumps(vectors), encoding="utf-8")
+    done = node(JAVASCRIPT, tmp_path / "vectors.json")
+    assert done.returncode == 0, done.stderr
 
 
 @with_node
@@ -579,6 +647,11 @@ def hostile_bodies() -> Iterator[tuple[str, dict[str, Any]]]:
             "units": [[{"group": "a", "crossed": [crossing], "bytes": 8}]],
         },
     )
+    rows = [[*map(str, range(1, 2_000)), str(2**64 - 1_999_000)], ["2"] * 1_999 + [str(2**64 - 3_998)]]
+    channel = {"name": "channel", "k": 2, "epsilon": 1.0, "probabilities": {"rows": rows}}
+    asked = {**row, "attributes": ["a"]}
+    yield "promised", {"units": [[asked] * 2_000], "mechanisms": [channel]}  # 4,000,000 outputs to draw
+    yield "4200000 values", {"units": [[asked] * 2_100], "mechanisms": [channel]}
     yield "100 letters", {"parameters": {"epsilon": 10**100}}
     yield "-1e-05", {"privacy": {"unit": -1e-5}}
 

@@ -1,4 +1,4 @@
-"""The README runs, and prints what it shows; run as a script, this writes its outputs anew."""
+"""Documents with examples run, and print what they show; run as a script, this writes their outputs anew."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
-README = ROOT / "README.md"
+DOCUMENTS = ("README.md", "docs/how-to/answers-on-paper.md")
 CODE = re.compile(r"```python\n(.*?)```\n(?:\n```text\n(.*?)```\n)?", flags=re.DOTALL)
 
 
@@ -30,12 +32,14 @@ def rendered(text: str) -> str:
         return CODE.sub(run, text)
 
 
-def test_the_readme_prints_what_it_shows() -> None:
-    text = README.read_text(encoding="utf-8")
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_documents_print_what_they_show(name: str) -> None:
+    text = (ROOT / name).read_text(encoding="utf-8")
     assert CODE.search(text), "a document without an example"
     assert rendered(text) == text
 
 
 if __name__ == "__main__":
     os.chdir(ROOT)
-    README.write_text(rendered(README.read_text(encoding="utf-8")), encoding="utf-8")
+    for document in map(Path, DOCUMENTS):
+        document.write_text(rendered(document.read_text(encoding="utf-8")), encoding="utf-8")

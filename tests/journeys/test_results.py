@@ -35,6 +35,11 @@ def pair() -> ldp.Table:
     return TABLES[HOSTILE.names[0], HOSTILE.names[1]]
 
 
+def one_sided() -> ldp.ChannelPrivacy:
+    values = ["<script>alert(1)</script>", "é", "no\nno"]
+    return ldp.Channel([[0.5, 0.5], [0, 1], [0.2, 0.8]], values=values, outputs=["M|*", "F_$x$"]).privacy()
+
+
 HOSTILE_RESULTS: dict[str, Callable[[], Any]] = {
     "table": pair,
     "table set": lambda: TABLES,
@@ -49,6 +54,8 @@ HOSTILE_RESULTS: dict[str, Callable[[], Any]] = {
     "network": lambda: ldp.learn_network(TABLES, n_resamples=5),
     "consistency report": lambda: ldp.consistency_report(ldp.make_consistent(TABLES)),
     "privacy": lambda: TABLES.privacy,
+    "privacy of a channel": one_sided,
+    "privacy of a pair": lambda: one_sided().between("<script>alert(1)</script>", "é", ["M|*"]),
     "plan": lambda: ldp.plan(HOSTILE, epsilon=1.0),
     "protocol": lambda: ldp.SampledGroups(HOSTILE, epsilon=1.0),
 }
@@ -184,11 +191,13 @@ def test_it_comes_back_from_a_file_and_says_the_same(name: str) -> None:
 WITHOUT_PICTURE = {
     "ChannelFit",
     "Hypothesis",
+    "PairPrivacy",
     "RepeatedRows",
     "RepeatedTokens",
     "ReportFile",
     "ViewsCertificate",
     "channel fit",
+    "privacy of a pair",
 }
 
 

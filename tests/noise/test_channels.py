@@ -13,7 +13,7 @@ from scipy.linalg import hadamard
 from support.channel_definitions import COHORTS, HADAMARD, cohort_matrix, hadamard_matrix
 
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
-from ldpstats.noise.channels import ChannelNoise, CohortChannel, MultinomialNoise
+from ldpstats.noise.channels import ChannelNoise, CohortChannel, DenseChannel, MultinomialNoise
 from ldpstats.noise.hadamard import HadamardRandomizedResponse
 
 RNG = np.random.default_rng(1)
@@ -121,3 +121,23 @@ def test_identified_is_what_the_rank_says(seed: int) -> None:
 def test_a_class_of_ones_own_derives_from_a_channel_not_from_the_name_of_all() -> None:
     with pytest.raises(LdpstatsError, match="DenseChannel or ChannelNoise as its base"):
         type("Own", (MultinomialNoise,), {})
+
+
+def test_more_outputs_than_values_lose_nothing_where_all_values_are_equally_frequent() -> None:
+    """Estimates are unbiased, add up to one, and have there the least variance that unbiased ones can have.
+
+    That is the bound of Cramér and Rao for frequencies that add up to one; an unweighted pseudo-inverse misses both.
+    """
+    rng = np.random.default_rng(5)
+    for k, outputs in ((2, 4), (3, 7), (5, 5), (4, 30)):
+        rows = rng.dirichlet(np.full(outputs, 0.4), size=k)
+        rows[rng.random(rows.shape) < 0.1] = 0
+        rows /= rows.sum(axis=1, keepdims=True)
+        channel = DenseChannel(rows[:, rows.max(axis=0) > 0])
+        matrix, equal = channel.matrix(), np.full(k, 1 / k)
+        inverse = channel.debias(np.eye(channel.outputs))
+        assert np.allclose(matrix @ inverse, np.eye(k), atol=1e-9)
+        assert np.allclose(inverse.sum(axis=1), 1, atol=1e-9)
+        information = (matrix / (equal @ matrix)) @ matrix.T
+        bound = np.diag(np.linalg.inv(information)) - equal**2
+        assert channel.variance(equal) == pytest.approx(bound, rel=1e-9)

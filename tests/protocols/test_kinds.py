@@ -20,6 +20,7 @@ from ldpstats.protocols import (
     HadamardCoefficients,
     LocalProtocol,
     PerAttribute,
+    PersonalLevels,
     ProductDomain,
     Protocol,
     SampledGroups,
@@ -44,6 +45,10 @@ WRITTEN: dict[str, tuple[Any, str]] = {
     "crossed": (PerAttribute(SMALL, epsilon=3.0, groups=[("c", "a"), ("b",)]), "pdd6b0caf27f5"),
     "crossed bits": (PerAttribute(SMALL, epsilon=3.0, k=2, mechanism="oue", outside="random"), "pc6be61ed1926"),
     "hadamard coefficients": (HadamardCoefficients(SMALL, epsilon=1.0), "p122486eaf96c"),
+    "personal levels": (
+        PersonalLevels(SMALL, levels={"low": 0.5, "open": 2.0}, protocol=ProductDomain),
+        "pab99982df2a9",
+    ),
     "rrba": (RRBA(SMALL, p=0.5, block_size=250), "pab9b8c3423ef"),
     "rrba, views": (RRBA(SMALL, epsilon=1.0, answer="view", k=1, outside="random"), "pbbcb1aa2f77f"),
     "central laplace": (CentralLaplace(SMALL, epsilon=1.0, scale="paper"), "p1548698c7267"),

@@ -104,6 +104,8 @@ EXAMPLES: dict[str, Callable[[], Any]] = {
     "BayesianNetwork": small_network,
     "Block": lambda: table().blocks[0],
     "Bounds": lambda: square().bounds(),
+    "Channel": lambda: ldp.designs.triangular(0.25),
+    "ChannelPrivacy": lambda: ldp.designs.triangular(0.25).privacy(),
     "ChannelFit": lambda: table().channel_fit(),
     "Classifier": lambda: ldp.naive_bayes(tables(), "a"),
     "Client": lambda: ldp.rrba.Client(DOMAIN, {"a": "x", "b": "q", "c": 1}, 2.0),
@@ -132,6 +134,7 @@ EXAMPLES: dict[str, Callable[[], Any]] = {
     "NetworkComparison": lambda: ldp.compare_networks(small_network(), small_network(), small_network().sample(9)),
     "OpenRAPPOR": lambda: ldp.OpenRAPPOR(epsilon=2.0),
     "OpenRR": lambda: ldp.OpenRR(epsilon=2.0),
+    "PairPrivacy": lambda: ldp.designs.kuk(0.8, 0.2, 2).privacy().between("yes", "no", [1, 2]),
     "Plan": lambda: ldp.plan(["grr", "oue"], (2, 2), epsilon=1.0),
     "Poisoning": lambda: ldp.poisoning(ldp.GRR(3, epsilon=1.0), 0.1),
     "PowerCurve": lambda: ldp.power_curve("grr", (2, 2), epsilon=[1.0], n=[1000, 2000]),
@@ -151,11 +154,14 @@ EXAMPLES: dict[str, Callable[[], Any]] = {
     "Table": table,
     "TableSet": tables,
     "Tally": lambda: counted("oue"),
+    "URAP": lambda: ldp.mechanism("urap", k=4, epsilon=1.0, sensitive=[1, 3]),
+    "URR": lambda: ldp.mechanism("urr", k=4, epsilon=1.0, sensitive=[1, 3]),
     "ViewsCertificate": lambda: ldp.certify_views(ldp.views(4, 2), 4, 2),
 }
 KINDS = ("SampledGroups", "WholeView", "ProductDomain", "PerAttribute", "HadamardCoefficients", "RRBA")
 KINDS += ("CentralLaplace",)
 PROTOCOLS: dict[str, Callable[[], Any]] = {name: partial(getattr(ldp, name), DOMAIN, epsilon=1.0) for name in KINDS}
+PROTOCOLS["PersonalLevels"] = lambda: ldp.PersonalLevels(DOMAIN, levels={"low": 0.5, "open": 2.0})
 PROTOCOLS["CentralGaussian"] = lambda: ldp.CentralGaussian(DOMAIN, epsilon=1.0, delta=1e-6)
 MORE: dict[str, Callable[[], Any]] = {
     "an interval of few reports": lambda: ldp.odds_ratio(few(), **RATIO),
@@ -174,6 +180,7 @@ MORE: dict[str, Callable[[], Any]] = {
     "rare cells": lambda: few().cells,
     "counts of patterns": lambda: counted("ss"),
     "counts of cohorts": lambda: counted("orr"),
+    "two halves": lambda: ldp.designs.two_halves({0.7: {"yes": 9, "no": 11}, 0.3: {"yes": 4, "no": 16}}),
     "revealed bits": lambda: counted("dbitflip"),
 }
 
@@ -217,7 +224,7 @@ def test_no_file_holds_a_whole_number_that_doubles_would_round(name: str):
 
     value = EXAMPLES[name]()
     json.loads(value.to_json(), parse_int=exact)
-    if hasattr(value, "to_dict") and not isinstance(value, FakeResponse):
+    if hasattr(value, "to_dict") and not isinstance(value, (FakeResponse, ldp.Channel)):
         json.loads(json.dumps(value.to_dict()), parse_int=exact)
 
 

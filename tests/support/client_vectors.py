@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from support.protocol_files import body_of, sealed_again
 from ldpstats import client
 from ldpstats.answers.domain import Domain
 from ldpstats.answers.ordered import ordered
-from ldpstats.mechanisms import GRR, HR, OLH, OUE, RR, SS, SUE, FakeResponse, Mechanism, plain_mechanism
+from ldpstats.mechanisms import GRR, HR, OLH, OUE, RR, SS, SUE, Channel, FakeResponse, Mechanism, plain_mechanism
 from ldpstats.numbers.grid import GRID
 from ldpstats.protocols import RRBA, CentralLaplace, HadamardCoefficients, PerAttribute, SampledGroups
 from ldpstats.protocols.rrba.query import GroupQuery, Query
@@ -25,6 +25,13 @@ VECTORS = Path(__file__).parents[2] / "clients" / "test_vectors.json"
 LARGEST = GRID - 1
 HALF_AND_QUARTERS = FakeResponse(GRID // 3, (GRID // 2, GRID // 4, GRID // 4))
 SURELY_TRUE = FakeResponse(GRID, (0, 1, GRID - 1, 0))
+ONE_SIDED = Channel([(GRID // 3, GRID - GRID // 3), (0, GRID)], values=["no", "yes"], outputs=["no", "yes"])
+EDGES = Channel(
+    [(1 << 48, 1, GRID - (1 << 48) - 1, 0), (0, 0, GRID, 0), (1, GRID - 2, 0, 1), (0, 0, 0, GRID), (1, 1, 1, GRID - 3)]
+)
+SIZES = Channel([[0.6, 0.2, 0.1, 0.1], [0.1, 0.6, 0.2, 0.1], [0.1, 0.1, 0.2, 0.6]], values=["klein", "mittel", "groß"])
+KINDS = Channel([[1], [1], [1], [1]], values=[2, 2.5, True, "2"], outputs=[None])
+SEXES = Channel([[0.5, 0.5], [0, 1]], outputs=["maybe", ("surely", 1 << 60)])
 DOMAIN = Domain({"sex": ["F", "M"], "größe": ["klein", "mittel", "groß"], "1": [2, 2.5, True, "2"]})
 FREE = RRBA(DOMAIN, p=0.3, block_size=50)
 FLOORED = RRBA(DOMAIN, p=0.5, floor=0.5, views=[[["sex"], ["größe"]]], answer="view", block_size=50)
@@ -112,6 +119,16 @@ def _report_cases() -> Iterator[tuple[str, dict[str, Any], int, Sequence[int]]]:
         for first in ((0, 0), (LARGEST, LARGEST), (GRID // 3, GRID // 2), (GRID // 3, GRID // 2 - 1), (LARGEST, 0)):
             yield title, plain, 2, first
         yield title, plain, 0, ()
+    yield from _channel_cases()
+
+
+def _channel_cases() -> Iterator[tuple[str, dict[str, Any], int, Sequence[int]]]:
+    """Yield every value of channels, with the words on both sides of what begins where in its row."""
+    for channel in (ONE_SIDED, EDGES, SIZES, KINDS):
+        for value, row in enumerate(channel.rows):
+            borders = {upper + step for upper in accumulate(row) for step in (-1, 0, 1)}
+            for word in sorted(border for border in {0, LARGEST, *borders} if 0 <= border < GRID):
+                yield f"the row {value} of a channel", plain_mechanism(channel), value, (word,)
 
 
 def _edges(mechanism: Mechanism, numerator: int, bound: int) -> Iterator[tuple[str, int, list[int]]]:
@@ -185,6 +202,14 @@ def _message_cases() -> Iterator[tuple[Any, ...]]:
     for name in ("grr", "sue", "oue", "hr"):
         crossed = PerAttribute(DOMAIN, k=2, epsilon=3.0, mechanism=name).to_json()
         yield "answers that travel together", crossed, record
+    channels = [SEXES, SIZES, KINDS]
+    for own in record, {**record, "sex": "F", "größe": "klein"}:
+        own_level = SampledGroups(DOMAIN, k=1, epsilon=math.inf, mechanism=channels)
+        yield "channels, one of which shows something for certain", own_level.to_json(), own
+    bounded = SampledGroups(DOMAIN, groups=[["größe"], ["1"]], epsilon=2.0, mechanism=channels[1:])
+    yield "channels at their own level", bounded.to_json(), record
+    crossed = PerAttribute(DOMAIN, k=2, sampled=False, epsilon=math.inf, mechanism=channels)
+    yield "outputs of channels that travel together", crossed.to_json(), record
     many = Domain({"yes": [False, True], "number": range(300)})
     numbers = PerAttribute(many, k=2, epsilon=9.0, mechanism="grr").to_json()
     yield "numbers of two bytes", numbers, {"yes": True, "number": 299}
@@ -278,6 +303,14 @@ def _other_refusals(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
         body = body_of(PerAttribute(DOMAIN, k=1, epsilon=3.0, mechanism=mechanism))
         body["privacy"]["epsilon"] = math.nextafter(body["privacy"]["epsilon"], 0)
         yield {"title": "the next smaller level", "protocol": sealed_again(body), "record": record, "names": "promised"}
+    body = body_of(SampledGroups(DOMAIN, groups=[["sex"]], epsilon=math.inf, mechanism=[SEXES]))
+    for title, change, named in _altered_channels():
+        changed = json.loads(json.dumps(body))
+        change(changed)
+        yield {"title": title, "protocol": sealed_again(changed), "record": record, "names": named}
+    tight = body_of(SampledGroups(DOMAIN, groups=[["größe"]], epsilon=2.0, mechanism=[SIZES]))
+    tight["privacy"]["epsilon"] = math.nextafter(tight["privacy"]["epsilon"], 0)
+    yield {"title": "the next smaller level", "protocol": sealed_again(tight), "record": record, "names": "promised"}
     body = body_of(PerAttribute(DOMAIN, k=2, epsilon=3.0, mechanism="sue"))
     for title, change, named in _altered_crossings():
         changed = json.loads(json.dumps(body))
@@ -340,6 +373,55 @@ def _broken_promises() -> Iterator[tuple[str, str, str, str]]:
         body["privacy"]["floor"] = floor
         query = query_of(FLOORED, (1, (GRID, 0)), (1, (GRID // 3 + 1, GRID // 3, GRID // 3)))
         yield "a fake that never comes", sealed_again(body), query, "an answer that would be the truth for certain"
+
+
+def _altered_channels() -> Iterator[tuple[str, Change, str]]:
+    """Yield what is wrong in a file that asks for sex by a channel, first."""
+    first, rows = ("mechanisms", 0), ("mechanisms", 0, "probabilities", "rows")
+    half, whole = str(GRID // 2), str(GRID)
+    for wrong in (None, "1", [half, half], [[half, half], 7], [{}, {}], [[half, None], [half, half]]):
+        yield "rows that are none", _setting(*rows, wrong), "Allowed: "
+    for wrong in ("-1", str(GRID + 1), "01", " 1", 1, 0.5, ["1"]):
+        yield "an entry that is none", _setting(*rows, 1, 1, wrong), "rows = "
+    yield "too few rows", _setting(*rows, [[half, half]]), "1 rows for 2 values"
+    yield "too many rows", _setting(*rows, [[half, half]] * 3), "3 rows for 2 values"
+    yield "no rows", _setting(*rows, []), "0 rows"
+    yield "rows of other values than are asked for", _setting(*first, "k", 3), "2 rows for 3 values"
+    for wrong in ([], [half], [half] * 3, [half, str(GRID // 2 - 1)], [whole], [half, half, "0"], [whole, whole]):
+        yield "a row that does not add up, or is of other outputs", _setting(*rows, 1, wrong), "outputs that add up to"
+    yield "rows without outputs", _setting(*rows, [[], []]), "a row of 0 outputs that add up to 0"
+    yield "an output that nobody sends", _setting(*rows, [[half, "0", half]] * 2), "the output 1 that no value sends"
+    yield (
+        "no rows at all",
+        lambda body: body["mechanisms"][0]["probabilities"].pop("rows"),
+        "probabilities without rows",
+    )
+    yield "rows and more", _setting(*rows[:-1], "truth", "1"), "probabilities with"
+    yield "another option", _setting(*first, "omega", 1), "omega"
+    for what, number in (("values", 2), ("outputs", 2)):
+        for wrong in ([], ["x"], ["x"] * 3):
+            named = f"the names of {len(wrong)} {what}. Allowed: a name for each of the {number}"
+            yield "names of others", _setting(*first, what, wrong), named
+        for wrong in (None, "xy", {"x": 1, "y": 2}, 2):
+            yield "names that are none", _setting(*first, what, wrong), f"{what} of a mechanism that is"
+    for level in (0, 1, 999_999):
+        promise = {"epsilon": level, "unit": "a respondent's whole record"}
+        yield "a level where there is none", _setting("privacy", promise), "the level infinity"
+    yield "no level, and no word of it", lambda body: body["privacy"].pop("certain"), "with certain = nothing"
+    yield "no level, in other words", _setting("privacy", "certain", "perhaps"), 'with certain = "perhaps"'
+    yield "certain answers at a level", _setting("privacy", "epsilon", 1), "the level 1 with certain"
+    long = [["1"] * 4_000 + [str(GRID - 4_000)], ["0"] * 4_000 + [whole]]
+    yield "outputs that take too long together", _asked_often(long, 1_049), f"{1_049 * 4_001} values"
+
+
+def _asked_often(rows: list[list[str]], times: int) -> Change:
+    """Return what asks a question by a channel of these rows so many times."""
+
+    def change(body: Any) -> None:
+        body["mechanisms"][0]["probabilities"]["rows"] = rows
+        body["units"][0] *= times
+
+    return change
 
 
 def _altered_crossings() -> Iterator[tuple[str, Change, str]]:
@@ -439,12 +521,13 @@ def _altered_levels() -> Iterator[tuple[str, Change, str]]:
     for level in (10**99, 1e7, 1_000_000.5):
         yield "a level that is none in any language", _setting("privacy", "epsilon", level), "the level"
     yield "a level that is left open", _setting("privacy", "epsilon", "infinite"), "infinite"
+    yield "a level in other words", _setting("privacy", "epsilon", "Infinity"), "or infinite"
     yield "a level as text", _setting("privacy", "epsilon", "1"), "level"
     yield "a level of something else", _setting("privacy", "unit", "a report"), "a report"
     surely = plain_mechanism(FakeResponse(GRID, (GRID // 6 + 4, *(GRID // 6,) * 5))) | {"epsilon": 1.0}
     yield "a mechanism that tells the truth for sure", _setting("mechanisms", 0, surely), "the level infinity"
-    certain = body_of(FREE)["privacy"]
-    yield "certain answers of mechanisms", _setting("privacy", certain), 'the level "infinite" with certain'
+    certain = body_of(FREE)["privacy"]["certain"]
+    yield "certain answers at a level", _setting("privacy", "certain", certain), "the level 1 with certain"
 
 
 def _altered_bodies() -> Iterator[tuple[str, Change, str]]:

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import ldpstats as ldp
-from ldpstats.mechanisms import OpenRAPPOR, OpenRR, registered_mechanisms
+from ldpstats.mechanisms import URAP, URR, OpenRAPPOR, OpenRR, registered_mechanisms
 
-ROOMS = ("plots", "published", "rrba", "datasets", "extend")
+ROOMS = ("plots", "published", "rrba", "datasets", "designs", "extend")
 """What has public names besides `ldpstats` itself, where a room stands under the same name as an attribute of it."""
 
 
@@ -27,7 +27,7 @@ def _named() -> Iterator[tuple[str, Any]]:
     for room in ROOMS:
         module = getattr(ldp, room, None) or importlib.import_module(f"ldpstats.{room}")
         yield from ((f"ldpstats.{room}.{name}", getattr(module, name)) for name in _names_of(module))
-    for kind in (*registered_mechanisms(), OpenRR, OpenRAPPOR):
+    for kind in (*registered_mechanisms(), OpenRR, OpenRAPPOR, URR, URAP):
         if kind.__name__ not in ldp.__all__:
             yield f"ldpstats.mechanisms.{kind.__name__}", kind
 

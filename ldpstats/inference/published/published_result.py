@@ -76,6 +76,8 @@ class PublishedResult(Result):
     ----------
     name : str
         Whose test it is.
+    hypothesis : str
+        What was tested, in words.
     attributes : tuple of str
     statistic, pvalue, threshold : float
         The χ² statistic, its p-value, and the value that it must exceed.
@@ -121,6 +123,7 @@ class PublishedResult(Result):
     )
 
     name: str
+    hypothesis: str
     attributes: tuple[str, ...]
     statistic: float
     pvalue: Share
@@ -141,7 +144,7 @@ class PublishedResult(Result):
     table: Table
 
     @classmethod
-    def of(cls, table: Table, *, expected: FloatArray, **decided: Any) -> PublishedResult:
+    def of(cls, table: Table, *, expected: FloatArray, hypothesis: str = "", **decided: Any) -> PublishedResult:
         """Return what was decided about a table, beside what is known of the table itself.
 
         Parameters
@@ -149,10 +152,13 @@ class PublishedResult(Result):
         table : Table
         expected : array
             The frequencies as fitted, flattened.
+        hypothesis : str
+            What was tested, in words; independence if nothing is said.
         decided
             The other fields.
         """
         return cls(
+            hypothesis=hypothesis or mutual_independence(table.attributes).statement,
             attributes=table.attributes,
             n=table.n,
             expected=expected.reshape(table.shape),
@@ -162,15 +168,40 @@ class PublishedResult(Result):
             **decided,
         )
 
+    @classmethod
+    def asymptotic(cls, table: Table, *, statistic: float, df: int, alpha: float, **decided: Any) -> PublishedResult:
+        """Return what χ² decides, without a rule of thumb.
+
+        Parameters
+        ----------
+        table : Table
+        statistic : float
+        df : int
+            The degrees of freedom.
+        alpha : float
+        decided
+            The other fields.
+        """
+        from scipy.special import chdtri
+
+        threshold = float(chdtri(df, significance(alpha)))
+        return cls.of(
+            table,
+            statistic=statistic,
+            pvalue=chi_square_pvalue(df, statistic),
+            threshold=threshold,
+            alpha=float(alpha),
+            rejected=statistic > threshold,
+            rule="none",
+            small_tables=0,
+            seed=None,
+            **decided,
+        )
+
     @property
     def fit(self) -> ChannelFit:
         """Whether the reports that were tested can have come through their channel."""
         return self.table.channel_fit()
-
-    @property
-    def hypothesis(self) -> str:
-        """What was tested, in words."""
-        return mutual_independence(self.attributes).statement
 
     @property
     def rule_applied(self) -> bool:
@@ -193,8 +224,8 @@ class PublishedResult(Result):
         return pd.DataFrame([{name: getattr(self, name) for name in names}])
 
     def picture(self) -> Intervals:
-        """Return the estimates with their intervals, beside what independence expects by the published fit."""
-        return model_fit(self.table, self.expected, self.name, "expected under independence")
+        """Return the estimates with their intervals, beside what the hypothesis expects by the published fit."""
+        return model_fit(self.table, self.expected, self.name, "expected under the hypothesis")
 
     def summary(self) -> Summary:
         """Return the result as a table and sentences that can be read aloud."""
@@ -212,9 +243,9 @@ class PublishedResult(Result):
         return summary_of_facts(self.name, facts, [decision, *self.caveats, ASSUMED, *self.fit.warning])
 
 
-def counted_blocks(table: Table) -> tuple[Block, ...]:
-    """Return the blocks with reports of a table of at least two attributes that is estimated from its own."""
-    if len(checked_table(table).shape) < 2:
+def counted_blocks(table: Table, least: int = 2) -> tuple[Block, ...]:
+    """Return the blocks with reports of a table of so many attributes at least that is estimated from its own."""
+    if len(checked_table(table).shape) < least:
         raise LdpstatsError(
             f"a table of {table.attributes!r} alone", "a Table of at least two attributes, such as tables['age', 'sex']"
         )
@@ -265,31 +296,23 @@ def naive_test(table: Table, on: NaiveCounts = "reports", alpha: float = 0.05) -
     >>> naive_test(tables["sex", "car"]).rejected
     True
     """
-    from scipy.special import chdtri
-
     blocks, shape = counted_blocks(table), table.shape
     if on not in list(_WORDS):
         raise LdpstatsError(f"on = {on!r}", one_line(list(_WORDS)))
     counts = _as_they_came(blocks) if on == "reports" else table.n * table.cells.estimate
     steps = chi_square(np.maximum(counts, 0)[None], shape)
-    statistic, df = float(steps.statistic[0]), math.prod(shape) - 1 - sum(size - 1 for size in shape)
-    threshold = float(chdtri(df, significance(alpha)))
-    return PublishedResult.of(
+    df = math.prod(shape) - 1 - sum(size - 1 for size in shape)
+    return PublishedResult.asymptotic(
         table,
         expected=steps.expected[0],
         name="Naive χ² test of independence: INVALID, the noise is ignored",
-        statistic=statistic,
-        pvalue=chi_square_pvalue(df, statistic),
-        threshold=threshold,
-        alpha=float(alpha),
-        rejected=statistic > threshold,
-        rule="none",
+        statistic=float(steps.statistic[0]),
+        df=df,
+        alpha=alpha,
         small_cells=int(steps.small[0]),
-        small_tables=0,
         method=f"INVALID: classical χ² with df = {df}, on {_WORDS[on]}",
         pvalue_source="classical χ², INVALID",
         caveats=("INVALID: this test ignores the noise; its true level may be anything up to 1.",),
-        seed=None,
     )
 
 
