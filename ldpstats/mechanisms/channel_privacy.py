@@ -138,7 +138,7 @@ class ChannelPrivacy(PrivacyStatement):
 
     Parameters
     ----------
-    epsilon, unit, per_group, nominal_epsilon, delta_at_nominal, provably_true, substitutes, set_aside, certain
+    epsilon, unit, per_group, nominal_epsilon, delta_at_nominal, provably_true, substitutes, set_aside, chosen, certain
         As of every `PrivacyStatement`.
     rows : tuple of tuples of int
         The channel, in 2^-64ths.
