@@ -55,6 +55,7 @@ studies: .venv/.tested  ## figures that this project states of itself, measured 
 	$(BIN)/python benchmarks/interval_coverage.py
 	$(BIN)/python benchmarks/rare_cells.py
 	$(BIN)/python benchmarks/conditional_coverage.py
+	$(BIN)/python benchmarks/functionals.py
 	$(BIN)/python benchmarks/patterns.py
 	$(BIN)/python benchmarks/published_tests.py
 	$(BIN)/python benchmarks/consistency.py

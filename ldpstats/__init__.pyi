@@ -2,6 +2,7 @@
 
 from . import designs as designs, plots as plots
 from .answers.domain import Domain as Domain
+from .answers.ordered import ordered as ordered
 from .attacks.auditing import Audit as Audit, audit as audit
 from .attacks.poisoning import Poisoning as Poisoning, poisoning as poisoning, poisoning_table as poisoning_table
 from .consistency import (
@@ -117,7 +118,14 @@ from .protocols import (
     rrba as rrba,
 )
 from .saving.files import load as load
-from .tables import Conditional as Conditional, Crosstab as Crosstab, Table as Table, TableSet as TableSet
+from .tables import (
+    Conditional as Conditional,
+    Crosstab as Crosstab,
+    Functional as Functional,
+    Quantile as Quantile,
+    Table as Table,
+    TableSet as TableSet,
+)
 from .views import ViewsCertificate as ViewsCertificate, certify_views as certify_views, views as views
 from .workers import on_cluster as on_cluster
 

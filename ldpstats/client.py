@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from decimal import Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from math import inf, isfinite, prod
 from typing import Any, NoReturn
 
@@ -777,8 +777,9 @@ def _read_domain(listed: Sequence[Any]) -> tuple[Attribute, ...]:
     attributes = []
     for plain in listed:
         attribute = _Named(plain, "an attribute")
-        attribute.refuse_names({"name", "categories"})
+        attribute.refuse_names({"name", "categories"}, {"ordered", "scores"})
         name, written = attribute.text("name"), attribute.sequence("categories")
+        _refuse_wrong_order(attribute, len(written))
         categories = tuple(known for known in map(_category, written) if known is not None)
         if not written or len({(_kind(known), known) for known in categories}) < len(written):
             raise ClientError(
@@ -791,6 +792,17 @@ def _read_domain(listed: Sequence[Any]) -> tuple[Attribute, ...]:
             f"the attributes {_listed([attribute.name for attribute in attributes])}", "at least one, each of them once"
         )
     return tuple(attributes)
+
+
+def _refuse_wrong_order(attribute: _Named, categories: int) -> None:
+    """Refuse an order of categories that is none: it changes no answer, but a file that says it must say it rightly."""
+    plain = attribute.plain
+    scores = attribute.sequence("scores") if "scores" in plain else range(categories)
+    proper = all(_kind(score) == "number" for score in scores) and len(scores) == categories
+    ascending = proper and all(low < high for low, high in pairwise(scores))
+    if not {"ordered", "scores"}.isdisjoint(plain) and not (plain.get("ordered") is True and ascending):
+        said = f"ordered = {_shown(plain.get('ordered'))} with scores {_listed(scores)}"
+        raise ClientError(f"{said} of {_shown(plain['name'])}", "true, and scores that ascend, one for each category")
 
 
 def _read_units(body: _Named, domain: Sequence[Attribute], *, adaptive: bool) -> tuple[tuple[AskedRow, ...], ...]:

@@ -665,8 +665,9 @@ async function sha256(text) {
 function readDomain(plain) {
   const attributes = plain.map((given) => {
     const one = new Named(given, "an attribute");
-    one.refuseNames(["name", "categories"]);
+    one.refuseNames(["name", "categories"], ["ordered", "scores"]);
     const [name, written] = [one.text("name"), one.sequence("categories")];
+    refuseWrongOrder(one, written.length);
     const categories = written.map(categoryOf);
     if (categories.length === 0 || categories.includes(undefined) || new Set(categories).size < categories.length) {
       throw new ClientError(
@@ -681,6 +682,19 @@ function readDomain(plain) {
     throw new ClientError(`the attributes ${listed(names)}`, "at least one, each of them once");
   }
   return attributes;
+}
+
+/** Refuse an order of categories that is none: it changes no answer, but a file that says it must say it rightly. */
+function refuseWrongOrder(attribute, categories) {
+  if (!attribute.has("ordered") && !attribute.has("scores")) return;
+  const scores = attribute.has("scores") ? attribute.sequence("scores") : [...Array(categories).keys()];
+  const proper = scores.every((score) => kindOf(score) === "number") && scores.length === categories;
+  const ascending = proper && scores.every((score, place) => place === 0 || scores[place - 1] < score);
+  if (attribute.plain.ordered !== true || !ascending) {
+    const said = `ordered = ${shown(attribute.plain.ordered)} with scores ${listed(scores)}`;
+    const allowed = "true, and scores that ascend, one for each category";
+    throw new ClientError(`${said} of ${shown(attribute.plain.name)}`, allowed);
+  }
 }
 
 function readUnits(body, domain, adaptive) {

@@ -30,7 +30,7 @@ TOPICS = (
         "questionnaires",
         "Questionnaires and saved files",
         "Which attributes there are, with which categories; and any saved object read from its file.",
-        ("Domain", "load"),
+        ("Domain", "ordered", "load"),
     ),
     Topic(
         "protocols",
@@ -106,8 +106,9 @@ TOPICS = (
     Topic(
         "tables",
         "Contingency tables",
-        "Proportions with their covariance, intervals, conditional proportions, cross tabulations and bounds.",
-        ("Table", "TableSet", "Crosstab", "Conditional", "extend.TABLE_METHODS"),
+        "Proportions with their covariance, intervals, conditional proportions, cross tabulations and bounds; means, "
+        "quantiles, shares, differences and ratios, with what privacy cost.",
+        ("Table", "TableSet", "Crosstab", "Conditional", "Functional", "Quantile", "extend.TABLE_METHODS"),
     ),
     Topic(
         "independence",

@@ -28,15 +28,17 @@ from ldpstats.answers.columns import (
     too_many_numbers,
 )
 from ldpstats.answers.frames import Frame, checked_frame
+from ldpstats.answers.ordered import Ordered, order_of, scores_of, with_order
 from ldpstats.errors import DomainError, LdpstatsError, one_line, shortened
 from ldpstats.limits import refuse_too_many_cells
-from ldpstats.numbers.arrays import IntArray, as_array, integers_below, places_onto
+from ldpstats.numbers.arrays import FloatArray, IntArray, as_array, integers_below, places_onto
 from ldpstats.presentation import Shown, Summary, summary_of_figures
 from ldpstats.saving.codec import decoded, encoded
 from ldpstats.saving.files import Saveable, kind_of, opened, read_json, sealed
 
 _MOST_SHOWN = 12
 _KIND, _VERSION = "domain", 1
+_NAMES, _ORDER = {"name", "categories"}, {"ordered", "scores"}
 _BY_HAND = 'To state other categories write a file without a digest: {"sex": ["F", "M"], ...}, with all attributes.'
 
 
@@ -49,7 +51,8 @@ class Domain(Shown, Saveable):
     Parameters
     ----------
     categories : mapping of str to sequence
-        The categories of every attribute, in the order in which tables will show them.
+        The categories of every attribute, in the order in which tables will show them; with `ordered` they ascend, and
+        may have numbers.
 
     Examples
     --------
@@ -73,17 +76,22 @@ class Domain(Shown, Saveable):
                 "a mapping such as {'sex': ['F', 'M']} with at least one attribute",
                 "Domain.from_frame reads one off a data frame.",
             )
-        checked = {name: checked_categories(name, values) for name, values in categories.items()}
+        given = {name: with_order(values) for name, values in categories.items()}
+        checked = {name: checked_categories(name, values) for name, values in given.items()}
+        for name, values in given.items():
+            if isinstance(values, Ordered):
+                checked[name] = Ordered(checked[name], values.scores)
         object.__setattr__(self, "categories", MappingProxyType(checked))
 
     @classmethod
     def from_frame(cls, frame: Frame, columns: Sequence[str] | None = None) -> Domain:
         """Read the domain off a data frame: each column's values, sorted; a pandas categorical keeps its order.
 
-        Categories that nobody chose are kept when the column is a pandas categorical. The intervals of `pandas.cut` and
-        `qcut` become text, in their order. More than 30 different numbers are warned of, and what looks like a code
-        for a missing answer: '?', 'refused', or a 9, 99 or -9 beyond all other numbers. Note that reading categories
-        off *private* answers reveals which ones occur; state the domain where that matters.
+        Categories that nobody chose are kept when the column is a pandas categorical; an ordered one stays ordered. The
+        intervals of `pandas.cut` and `qcut` become text, in their order, with their middles as scores. More than 30
+        different numbers are warned of, and what looks like a code for a missing answer: '?', 'refused', or a 9, 99 or
+        -9 beyond all other numbers. Note that reading categories off *private* answers reveals which ones occur; state
+        the domain where that matters.
 
         Parameters
         ----------
@@ -109,11 +117,13 @@ class Domain(Shown, Saveable):
         repeated = [name for name in names if names.count(name) > 1]
         if repeated or not names:
             raise DomainError(f"the columns {one_line(repeated or names)}", "at least one column, each of them once")
-        observed, told = {}, []
+        observed: dict[str, Sequence[Category]] = {}
+        told = []
         for name in names:
             column = frame_column(frame, name)
             observed[name] = observed_categories(name, column)
             told += [say(name, column, observed[name]) for say in (too_many_numbers, codes_to_tell)]
+            observed[name] = order_of(frame[name], observed[name])
         if any(told):
             warnings.warn("\n".join(filter(None, told)), stacklevel=2)
         return cls(observed)
@@ -142,7 +152,8 @@ class Domain(Shown, Saveable):
         return Domain, (dict(self.categories),)
 
     def __repr__(self) -> str:
-        return f"Domain({ {name: list(values) for name, values in self.categories.items()}!r})"
+        shown = {name: values if isinstance(values, Ordered) else [*values] for name, values in self.categories.items()}
+        return f"Domain({shown!r})"
 
     def summary(self) -> Summary:
         """Return the attributes with their categories, and how many records are possible."""
@@ -196,7 +207,9 @@ class Domain(Shown, Saveable):
                 if name in classes
                 else (list(values), np.arange(len(values)))
             )
-            categories[name] = tuple(merged)
+            if name in classes:
+                in_order = isinstance(values, Ordered) and bool(np.all(np.diff(of_category) >= 0))
+                categories[name] = Ordered(merged) if in_order else tuple(merged)
             places.append(of_category)
         return Domain(categories), places
 
@@ -217,6 +230,47 @@ class Domain(Shown, Saveable):
         domain, places = self.collapsed(classes)
         moved = [own[position] for own, position in zip(places, np.indices(self.shape), strict=True)]
         return domain, np.ravel_multi_index(tuple(moved), domain.shape).ravel().astype(np.int64)
+
+    def is_ordered(self, attribute: str) -> bool:
+        """Say whether an attribute's categories ascend: those made by `ordered`, and ascending numbers.
+
+        Parameters
+        ----------
+        attribute : str
+
+        Examples
+        --------
+        >>> import ldpstats as ldp
+        >>> domain = ldp.Domain({"age": ldp.ordered(["young", "old"]), "sex": ["F", "M"], "cars": [0, 1, 2]})
+        >>> [domain.is_ordered(name) for name in domain.names]
+        [True, False, True]
+        """
+        (name,) = self._known([attribute])
+        scores = scores_of(self.categories[name])
+        return isinstance(self.categories[name], Ordered) or (scores is not None and bool(np.all(np.diff(scores) > 0)))
+
+    def scores(self, attribute: str) -> FloatArray:
+        """Return the number that each category of an attribute stands for: its score, or the number that it is.
+
+        Parameters
+        ----------
+        attribute : str
+
+        Examples
+        --------
+        >>> import ldpstats as ldp
+        >>> ldp.Domain({"age": ldp.ordered(["young", "old"], scores=[20, 50])}).scores("age")
+        array([20., 50.])
+        """
+        (name,) = self._known([attribute])
+        scores = scores_of(self.categories[name])
+        if scores is None:
+            raise DomainError(
+                f"the categories {one_line(self.categories[name])} of {name!r} as numbers",
+                "categories that are numbers, or have scores",
+                f"State what they stand for: Domain({{{name!r}: ldp.ordered([...], scores=[...])}}), or scores=[...].",
+            )
+        return np.array(scores)
 
     def size(self, attributes: Iterable[str] | None = None) -> int:
         """Return the number of cells of the product of `attributes` (default: of all).
@@ -343,9 +397,10 @@ class Domain(Shown, Saveable):
         """Return the domain as JSON; its body is an object of lists, in order."""
         return sealed(_KIND, _VERSION, self.to_dict())
 
-    def to_dict(self) -> dict[str, list[Category]]:
+    def to_dict(self) -> dict[str, Any]:
         """Return the domain as plain values, which `Domain` reads."""
-        return {name: list(values) for name, values in self.categories.items()}
+        categories = self.categories.items()
+        return {name: values.to_dict() if isinstance(values, Ordered) else [*values] for name, values in categories}
 
     def to_list(self) -> list[dict[str, Any]]:
         """Return the attributes one after another as plain values: objects of JSON keep no order in some languages.
@@ -356,7 +411,10 @@ class Domain(Shown, Saveable):
         >>> Domain({"sex": ["F", "M"]}).to_list()
         [{'name': 'sex', 'categories': ['F', 'M']}]
         """
-        return [{"name": name, "categories": encoded(values)} for name, values in self.categories.items()]
+        return [
+            {"name": name, "categories": encoded(tuple(values)), **_order_in_file(values)}
+            for name, values in self.categories.items()
+        ]
 
     @classmethod
     def from_list(cls, plain: Sequence[Mapping[str, Any]]) -> Domain:
@@ -368,11 +426,11 @@ class Domain(Shown, Saveable):
             A name and categories for every attribute.
         """
         proper = isinstance(plain, (list, tuple)) and all(isinstance(attribute, Mapping) for attribute in plain)
-        if not proper or any(set(attribute) != {"name", "categories"} for attribute in plain):
+        if not proper or any(not _NAMES <= {*attribute} <= {*_NAMES, *_ORDER} for attribute in plain):
             raise DomainError(f"the attributes {shortened(plain)}", "a list with a name and categories for each")
         for attribute in plain:
             checked_name(attribute["name"])
-        categories = {attribute["name"]: _read_categories(attribute["categories"]) for attribute in plain}
+        categories = {attribute["name"]: _read_categories(attribute) for attribute in plain}
         if len(categories) < len(plain):
             raise DomainError(f"the attributes {one_line([own['name'] for own in plain])}", "each of them once")
         return cls(categories)
@@ -400,7 +458,10 @@ class Domain(Shown, Saveable):
         return cls(parsed)
 
     def _key(self) -> tuple[Any, ...]:
-        return tuple((name, tuple((type(v).__name__, v) for v in vs)) for name, vs in self.categories.items())
+        return tuple(
+            (name, tuple((type(v).__name__, v) for v in vs), isinstance(vs, Ordered) and ("ordered", vs.scores))
+            for name, vs in self.categories.items()
+        )
 
     def _known(self, attributes: Iterable[str]) -> tuple[str, ...]:
         names = listed(attributes)
@@ -429,17 +490,39 @@ class Domain(Shown, Saveable):
         ]
 
 
-def _read_categories(plain: object) -> Any:
+def _order_in_file(values: tuple[Category, ...]) -> dict[str, Any]:
+    """Return what a file says of the order of categories; nothing where they have none."""
+    if not isinstance(values, Ordered):
+        return {}
+    return {"ordered": True} | ({} if values.scores is None else {"scores": list(values.scores)})
+
+
+def _read_categories(attribute: Mapping[str, Any]) -> Any:
     """Return categories, of which whole numbers that JSON cannot hold everywhere were written as texts."""
+    plain = attribute["categories"]
     if not isinstance(plain, (list, tuple)):
         raise DomainError(f"the categories {shortened(plain)}", "a list of them")
-    return [decoded(category) if isinstance(category, dict) else category for category in plain]
+    categories = [decoded(category) if isinstance(category, dict) else category for category in plain]
+    if not {*attribute} & _ORDER:
+        return categories
+    scores = attribute.get("scores")
+    if attribute.get("ordered") is not True or not isinstance(scores, (list, tuple, type(None))):
+        raise DomainError(
+            f"ordered = {shortened(attribute.get('ordered'))} with scores = {shortened(scores)}",
+            "true where categories are ordered, and then perhaps a list of scores",
+        )
+    return Ordered(categories, scores)
 
 
 def _some(values: tuple[Category, ...]) -> str:
-    """Return categories in one line, of many only the first and the last."""
+    """Return categories in one line, with their scores, of many only the first and the last."""
+    in_order = isinstance(values, Ordered)
+    scores = values.scores if isinstance(values, Ordered) else None
     shown = [str(value) for value in values]
-    return ", ".join(shown if len(shown) <= _MOST_SHOWN else [*shown[: _MOST_SHOWN - 2], "…", shown[-1]])
+    if scores is not None:
+        shown = [f"{value} ({score:g})" for value, score in zip(shown, scores, strict=True)]
+    some = shown if len(shown) <= _MOST_SHOWN else [*shown[: _MOST_SHOWN - 2], "…", shown[-1]]
+    return (" < " if in_order else ", ").join(some)
 
 
 Classes: TypeAlias = Mapping[str, Mapping[Category, Sequence[Category]]]

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ldpstats.answers.answer_file import AnswerFile
 from ldpstats.answers.columns import Category, is_called_like_counts, missing_codes, refuse_frequencies
 from ldpstats.answers.domain import Domain
+from ldpstats.answers.ordered import Ordered
 from ldpstats.answers.text_column import TextColumn
 from ldpstats.errors import DomainError, LdpstatsError, one_line, shortened
 
@@ -69,7 +70,7 @@ class Cut:
 class Preparation:
     """The domain of a file, and what became of its columns."""
 
-    categories: dict[str, list[Category]] = field(default_factory=dict)
+    categories: dict[str, Sequence[Category]] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)  # why columns are no questions, by their names
     notes: list[str] = field(default_factory=list)  # about columns that are questions
 
@@ -198,7 +199,9 @@ class _ColumnDecision:
         if not texts:
             self.made.left_out[name] = "it has no answers"
             return
-        if wanted or (cut and None not in numbers and len(texts) > MANY and not self._is_identifier(numbers, counts)):
+        many = cut and None not in numbers and len(texts) > MANY
+        in_classes = bool(wanted or (many and not self._is_identifier(numbers, counts)))
+        if in_classes:
             categories: list[Category] = self._classes(numbers, texts, counts, cut or Cut())
         else:
             why = "" if chosen else self._why_not(numbers, texts, counts)
@@ -209,7 +212,8 @@ class _ColumnDecision:
         if len(categories) + (self._missing > 0) < 2 or (len(categories) < 2 and self.missing_as is None):
             self.made.left_out[name] = f"all answers are {shortened(categories[0])}"
             return
-        self.made.categories[name] = categories + self._of_missing(categories)
+        missing = self._of_missing(categories)
+        self.made.categories[name] = Ordered(categories) if in_classes and not missing else categories + missing
         self.made.notes.extend(filter(None, [codes_in_words(self.file, self.column)]))
 
     @property

@@ -9,12 +9,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from ldpstats.errors import LdpstatsError
 from ldpstats.numbers.arrays import FloatArray
+
+if TYPE_CHECKING:
+    from ldpstats.confidence.group_means import GroupMeans
 
 _FAR = 1e6
 # probabilities below this one have lost digits, or are no doubles any more
@@ -91,6 +94,21 @@ class FiellerQuotient:
         variance = (covariance @ contrast) @ contrast
         return cls(pair, variance[..., None, None] * np.diag([1.0, 0.0]), -1.0, 1.0)
 
+    @classmethod
+    def of_means(cls, cells: FloatArray, covariance: FloatArray, means: GroupMeans) -> FiellerQuotient:
+        """Return the mean of a group as the quotient that it is; of two, the ratio or the difference."""
+        quantity, shares, forms = means.quantity, cells @ means.members, means.forms
+        if means.name == "difference":
+            slope = means.slope(shares)[means.parts]
+            spread = (slope @ covariance @ slope) * np.diag([1.0, 0.0])
+            return cls(np.array([float(means.value(shares)), 1.0]), spread, quantity.lowest, quantity.highest)
+        if means.name == "ratio":  # of two quotients, to first order
+            sizes = (forms[2:] @ cells)[:, None]
+            quotients = forms[:2] @ cells / sizes[:, 0]
+            forms = (forms[:2] - quotients[:, None] * forms[2:]) / sizes
+            return cls(quotients, forms @ covariance @ forms.T, quantity.lowest, quantity.highest)
+        return cls(forms @ cells, forms @ covariance @ forms.T, quantity.lowest, quantity.highest)
+
     @property
     def words(self) -> str:
         """How the sets are made."""
@@ -99,6 +117,13 @@ class FiellerQuotient:
     def limits(self, alpha: float) -> FloatArray:
         """Return one or two pieces, in ascending order."""
         return self._pieces(np.square(NormalDist().inv_cdf(alpha / 2)))
+
+    def sides(self, value: float) -> tuple[float, float]:
+        """Return one-sided p-values of a single quotient: that it is so large or larger, and so small or smaller."""
+        weights = np.array([1.0, -value])
+        gap, variance = float(self.pair @ weights), float(weights @ self.covariance @ weights)
+        below = NormalDist().cdf(gap / math.sqrt(variance)) if variance > 0 else float(gap >= 0)
+        return below, 1 - below if variance > 0 else float(gap <= 0)
 
     def limits_of_parts(self, alpha: float) -> FloatArray:
         """Return the shortest single pieces where X is a part of Y, both of them proportions, shape (..., 2).

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,11 +22,16 @@ from ldpstats.errors import NotIdentifiedError
 from ldpstats.estimation import LinearPooling
 from ldpstats.estimation.block_stack import TruthOrFakeStack, all_truth_or_fake
 from ldpstats.estimation.blocks import Block
+from ldpstats.estimation.unbiased_estimates import ContrastPooling
 from ldpstats.noise import Tally, TruthOrFake
 from ldpstats.noise.weighted import NODES, share_below, weighted_report
 from ldpstats.numbers.arrays import BoolArray, FloatArray, IntArray, integers_below
 
+if TYPE_CHECKING:
+    from ldpstats.confidence.group_means import GroupMeans
+
 Shares = Callable[[FloatArray, FloatArray], FloatArray]
+Compared = TypeVar("Compared", "Comparison", "GroupMeans")
 _NEVER = 1e-300
 
 
@@ -204,7 +209,7 @@ _UNSEEN = 1e-5
 
 @dataclass(frozen=True, eq=False)
 class PooledReports:
-    """The reports of blocks as one linear, unbiased estimate of the cells, which together they identify.
+    """The reports of blocks as one linear, unbiased estimate of the cells, or of the sums of cells that they tell.
 
     Every count of theirs is a number of reports.
     """
@@ -212,10 +217,11 @@ class PooledReports:
     blocks: tuple[Block, ...]
 
     @classmethod
-    def of(cls, blocks: Sequence[Block]) -> PooledReports | None:
+    def of(cls, blocks: Sequence[Block], forms: FloatArray | None = None) -> PooledReports | None:
         """Return the reports; None if a block counts no reports, cells are not identified, or there are many.
 
-        Sets of values are counted by value: the estimate is made of that.
+        With `forms`, sums of cells with a row each, these alone must be identified. Sets of values are counted by
+        value: the estimate is made of that.
         """
         answered = [block.by_value for block in blocks if block.n]
         if not answered or any(not np.isfinite(block.noise.largest) for block in answered):
@@ -223,16 +229,16 @@ class PooledReports:
         if max(answered[0].question.cells, *(block.noise.outputs for block in answered)) > _MOST_CELLS:
             return None
         reports = cls(tuple(_fewer(answered)))
-        try:
-            _ = reports.pooling
-        except NotIdentifiedError:
-            return None
-        return reports
+        open_cells = isinstance(reports.pooling, ContrastPooling)
+        return None if open_cells and (forms is None or not reports.pooling.tells(forms)) else reports
 
     @cached_property
     def pooling(self) -> LinearPooling:
         """The weights of the estimate."""
-        return LinearPooling(self.blocks)
+        try:
+            return LinearPooling(self.blocks)
+        except NotIdentifiedError:
+            return ContrastPooling(self.blocks)
 
     @property
     def n(self) -> int:
@@ -259,7 +265,7 @@ class PooledReports:
             for block, none in nothing
         )
 
-    def fitted(self, comparison: Comparison, values: FloatArray | None, counts: Counts) -> FloatArray:
+    def fitted(self, comparison: Comparison | GroupMeans, values: FloatArray | None, counts: Counts) -> FloatArray:
         """Return the most likely proper frequencies with each value of the comparison; without values, of all.
 
         By expectation maximization, whose second half is the comparison's own. For supports it treats every support as
@@ -287,7 +293,7 @@ class PooledReports:
                 break
         return frequencies
 
-    def below(self, comparison: Comparison, values: FloatArray, counts: Counts) -> FloatArray:
+    def below(self, comparison: Comparison | GroupMeans, values: FloatArray, counts: Counts) -> FloatArray:
         """Return P(score below what was seen), were each of the values, shape (tables,), true; half of ties count.
 
         Counts have the shape (tables or 1, outputs) for every block.
@@ -300,6 +306,7 @@ class PooledReports:
             return np.concatenate([self.below(comparison, values[p], c) for p, c in zip(parts, some, strict=True)])
         cells = self.fitted(comparison, values, counts)
         slope = comparison.quantity.gradient(cells @ comparison.members, values)[..., comparison.parts]
+        slope = slope - (slope @ self.pooling.of_total)[:, None]  # shares add up to one
         gap, variance, weights = np.zeros(len(cells)), np.zeros(len(cells)), []
         for block, operator, seen in zip(self.blocks, self.pooling.operators, counts, strict=True):
             weight = slope @ operator
@@ -337,7 +344,7 @@ class ScoreInversion:
     """The confidence sets of a comparison: the values that its score test does not reject."""
 
     reports: PooledReports
-    comparison: Comparison
+    comparison: Comparison | GroupMeans
 
     @property
     def words(self) -> str:
@@ -358,6 +365,18 @@ class ScoreInversion:
         low = self._first(scale, shares <= most, lambda tried: tried <= most)
         high = self._first(scale[::-1], (shares >= least)[::-1], lambda tried: tried >= least)
         return self._value(np.array([[-math.inf if low is None else low, math.inf if high is None else high]]))
+
+    def sides(self, value: float) -> tuple[float, float]:
+        """Return one-sided p-values: that the quantity is so large or larger, and that it is so small or smaller.
+
+        Tails at the ends of the range are taken as in `limits`.
+        """
+        low, high = ends_of(self.comparison)
+        tried = np.array([low, np.clip(value, low, high), high])
+        at_low, share, at_high = self.reports.below(self.comparison, tried, self.reports.counts)
+        tails = [(share, least_tail(at_low)), (1 - share, least_tail(1 - at_high))]
+        above, below = (min(float(tail / most), 1.0) if most > 0 else 1.0 for tail, most in tails)
+        return above, below
 
     def _first(self, scale: FloatArray, accepted: BoolArray, accept: Callable[[FloatArray], BoolArray]) -> float | None:
         """Return where, in the order of the scale, the accepted values begin; None if at its first one."""
@@ -393,7 +412,7 @@ class ScoreInversion:
         return np.exp(scale) if quantity.logarithmic else np.clip(scale, quantity.lowest, quantity.highest)
 
 
-def counted_by_part(blocks: Sequence[Block], comparison: Comparison) -> tuple[list[Block], Comparison]:
+def counted_by_part(blocks: Sequence[Block], comparison: Compared) -> tuple[list[Block], Compared]:
     """Count the reports of every part together, if all blocks' noise allows that: the comparison needs no more.
 
     The unbiased estimates of the parts stay what they were, and there are fewer nuisance parameters.
@@ -423,7 +442,7 @@ def least_tail(share: FloatArray) -> FloatArray:
     return np.where(share > _UNSEEN, share, 0.0)
 
 
-def ends_of(comparison: Comparison) -> tuple[float, float]:
+def ends_of(comparison: Comparison | GroupMeans) -> tuple[float, float]:
     """Return values that stand for the ends of the range."""
     quantity = comparison.quantity
     return (math.exp(-_END), math.exp(_END)) if quantity.logarithmic else (quantity.lowest, quantity.highest)

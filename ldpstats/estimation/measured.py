@@ -10,6 +10,7 @@ import numpy as np
 from ldpstats.errors import LdpstatsError, NotIdentifiedError
 from ldpstats.estimation.blocks import Block
 from ldpstats.estimation.estimate import Estimate, invert, refuse_empty, summed
+from ldpstats.noise.channels import multinomial_covariance
 from ldpstats.numbers.arrays import FloatArray, IntArray, at_least, refuse_no_covariance
 from ldpstats.saving.files import Saveable
 
@@ -99,15 +100,30 @@ def steadied(estimate: Estimate) -> FloatArray:
 def measured_by(blocks: Sequence[Block]) -> Measured:
     """Return the sums of cells that blocks of different respondents ask for, each inverted by itself.
 
+    Of a channel whose rank is below the number of answers they are the contrasts that it keeps apart.
+
     The covariance is that at the nearest shares that answers can have: at the estimate itself, which may be negative,
     tests would exceed their level where cells are rare (.10 instead of .04 for 500 reports by Hadamard response).
     """
     refuse_empty(len(blocks), "what is measured")
-    estimates = [invert(block.tally) for block in blocks]
-    sums = [np.eye(block.question.answers)[np.asarray(block.question.classes)].T for block in blocks]
     from scipy.linalg import block_diag
 
-    pairs = zip(blocks, estimates, strict=True)
-    covariance = block_diag(*(block.tally.noise.covariance(steadied(own)) / own.n for block, own in pairs))
-    n = sum(own.n for own in estimates)
-    return Measured(np.vstack(sums), np.concatenate([own.estimate for own in estimates]), covariance, n)
+    sums, estimates, covariances = zip(*map(_told_by, blocks), strict=True)
+    n = sum(block.n for block in blocks)
+    return Measured(np.vstack(sums), np.concatenate(estimates), block_diag(*covariances), n)
+
+
+def _told_by(block: Block) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the sums that a block tells, their estimate and its covariance: its answers, or what its channel keeps."""
+    noise, members = block.noise, np.eye(block.question.answers)[block.classes].T
+    try:
+        answers = invert(block.tally)
+    except NotIdentifiedError:  # a channel of low rank keeps as many contrasts of the answers as it has singular values
+        matrix, offset = noise.design()
+        left, sizes, right = np.linalg.svd(matrix, full_matrices=False)
+        kept = sizes > _SAME * sizes.max()
+        operator = left[:, kept].T / sizes[kept, None]
+        seen = (block.tally.counts + 0.5) / (block.n + noise.outputs / 2)
+        spread = operator @ multinomial_covariance(seen) @ operator.T / block.n
+        return right[kept] @ members, operator @ (block.tally.proportions - offset), spread
+    return members, answers.estimate, noise.covariance(steadied(answers)) / block.n

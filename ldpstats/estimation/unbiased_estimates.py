@@ -19,6 +19,9 @@ from ldpstats.numbers.arrays import FloatArray
 
 Made = TypeVar("Made")
 
+# how far, relative to its multiples, a sum of cells may be from what reports tell; singular values that are rounding
+_TOLD, _FLAT = 1e-7, 1e-9
+
 
 class LinearPooling:
     """Weighted least squares with weights that depend on the designs only, so that the estimate stays unbiased.
@@ -29,6 +32,7 @@ class LinearPooling:
     """
 
     def __init__(self, measurements: Sequence[Block]) -> None:
+        self._whole = measurements
         both = [block.summed for block in measurements]
         self._measurements, self._sums = [block for block, _ in both], [added for _, added in both]
         for block in self._measurements:
@@ -61,21 +65,48 @@ class LinearPooling:
         cells = designs[0][0].shape[1]
         uniform = np.full(cells, 1 / cells)
         covariances = _of_each(measurements, lambda block: block.report_covariance(uniform))
-        weights = [block.n / np.diagonal(own) for block, own in zip(measurements, covariances, strict=True)]
-        weighted = [matrix.T * weight for (matrix, _), weight in zip(designs, weights, strict=True)]
-        gram = sum(
-            (left @ matrix for left, (matrix, _) in zip(weighted, designs, strict=True)), np.zeros((cells, cells))
-        )
-        if np.linalg.matrix_rank(gram, hermitian=True) < cells:
-            raise NotIdentifiedError(
-                f"{len(designs)} blocks that identify only some contrasts of {cells} cells",
-                "blocks that together identify every cell",
-                "Test hypotheses about the contrasts they do tell, or collect a block that asks for the cells.",
-            )
-        ends = np.cumsum([left.shape[1] for left in weighted])[:-1]
-        operators = np.split(np.linalg.solve(gram, np.hstack(weighted)), ends, axis=1)
+        variances = [np.diagonal(own) for own in covariances]
+        # an output that every report brings tells nothing
+        weights = [
+            np.divide(block.n, own, out=np.zeros(own.shape), where=own > 0)
+            for block, own in zip(measurements, variances, strict=True)
+        ]
+        roots = np.sqrt(np.concatenate(weights))
+        scaled = np.vstack([matrix for matrix, _ in designs]) * roots[:, None]
+        ends = np.cumsum([own.size for own in weights])[:-1]
+        operators = np.split(self._inverted(scaled) * roots, ends, axis=1)
         offsets = [weight @ offset for weight, (_, offset) in zip(operators, designs, strict=True)]
         return operators, -np.sum(offsets, axis=0)
+
+    def _inverted(self, scaled: FloatArray) -> FloatArray:
+        """Invert the designs by least squares; refused where cells stay open."""
+        gram = scaled.T @ scaled
+        if len(scaled) < len(gram) or np.linalg.matrix_rank(gram, hermitian=True) < len(gram):
+            raise NotIdentifiedError(
+                f"{len(self._measurements)} blocks that identify only some contrasts of {len(gram)} cells",
+                "blocks that together identify every cell",
+                "bounds() says what is known of the cells, and functional(weights) estimates what the reports tell; or "
+                "collect a block that asks for the cells.",
+            )
+        return np.linalg.solve(gram, scaled.T)
+
+    @cached_property
+    def of_total(self) -> FloatArray:
+        """What every cell takes of what the estimates lack of one in all, by their covariance at uniform frequencies.
+
+        Nothing where they always add up to one. Supports do not: by themselves they tell the total with noise.
+        """
+        cells = self._measurements[0].question.cells
+        covariance = self.covariance(np.full(cells, 1 / cells))
+        with_total = covariance.sum(axis=1)
+        known = with_total.sum() <= _TOLD * np.trace(covariance)
+        return np.zeros(cells) if known else with_total / with_total.sum()
+
+    def tells(self, forms: FloatArray) -> bool:
+        """Say whether the reports identify sums of cells, with a row of multiples each: but for constants, offsets."""
+        pairs = zip(self.operators, (block.design()[0] for block in self._whole), strict=True)
+        missed = np.sum([forms @ operator @ matrix for operator, matrix in pairs], axis=0) - forms
+        return bool(np.all(np.ptp(missed, axis=1) <= _TOLD * np.abs(forms).max(axis=1)))
 
     def estimate(self, counts: Sequence[NDArray[np.int64]]) -> FloatArray:
         """Return the estimated cell frequencies for one tally per measurement (leading axes: many tables)."""
@@ -159,6 +190,14 @@ class UnbiasedPooling(LinearPooling):
             weights = [share * np.eye(block.question.cells)[block.classes] for share, block in own]
             return weights, -(shares * stack.fakes).sum(axis=0)
         return super()._chosen(measurements)
+
+
+class ContrastPooling(LinearPooling):
+    """The same where blocks leave cells open: right for the sums of cells that they do identify (see `tells`)."""
+
+    def _inverted(self, scaled: FloatArray) -> FloatArray:
+        inverted: FloatArray = np.linalg.pinv(scaled, rcond=_FLAT)
+        return inverted
 
 
 def closed_form(blocks: Sequence[Block]) -> Estimate:

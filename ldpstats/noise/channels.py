@@ -286,7 +286,7 @@ class DenseChannel(ChannelNoise):
             raise NotIdentifiedError(
                 f"a channel of rank {rank} for {self.cells} values",
                 "channels whose rows are linearly independent",
-                "Such reports tell only some contrasts; combine them with other blocks in one table.",
+                "bounds() of a table says what is known, functional(weights) what they tell; or add other blocks.",
             )
         scale = np.sqrt(self.rows.mean(axis=0))
         inverse: FloatArray = np.linalg.pinv(self.rows / scale) / scale[:, None]

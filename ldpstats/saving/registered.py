@@ -28,10 +28,12 @@ from ldpstats.errors import LdpstatsError, shortened
 
 _HOMES = {
     "answers.domain": ["Domain"],
+    "answers.ordered": ["Ordered"],
     "answers.questions": ["Question"],
     "attacks.auditing": ["Audit"],
     "attacks.poisoning": ["Poisoning"],
     "confidence.confidence_sets": ["FiellerQuotient", "IntervalHull", "NoncentralSquare", "PossibleRange"],
+    "confidence.group_means": ["GroupMeans"],
     "confidence.inversion": ["Comparison", "PooledReports", "ScoreInversion"],
     "consistency.consistency_report": ["ConsistencyReport"],
     "consistency.consistent": ["LimitsOfTheFit"],
@@ -89,8 +91,10 @@ _HOMES = {
     "protocols.rrba.stopping": ["Convergence"],
     "tables.conditional": ["Conditional"],
     "tables.crosstab": ["Crosstab"],
+    "tables.functionals": ["Functional"],
     "tables.pooled": ["JointReports"],
     "tables.provenance": ["Collected", "Consistent", "Figures", "LimitsOfReports", "Origin", "Reconstructed", "Summed"],
+    "tables.quantiles": ["Quantile"],
     "tables.respondents": ["CrossedRows", "RespondentSet"],
     "tables.table": ["Table"],
     "tables.table_set": ["TableSet"],

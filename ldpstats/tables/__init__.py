@@ -2,6 +2,7 @@
 
 from ldpstats.tables.conditional import Conditional
 from ldpstats.tables.crosstab import Crosstab
+from ldpstats.tables.functionals import Functional
 from ldpstats.tables.pooled import JointReports, pooled_blocks, pooled_measured
 from ldpstats.tables.provenance import (
     Collected,
@@ -13,6 +14,7 @@ from ldpstats.tables.provenance import (
     Summed,
     randomized_by,
 )
+from ldpstats.tables.quantiles import Quantile
 from ldpstats.tables.table import Table, checked_table
 from ldpstats.tables.table_set import TableSet, checked_table_set
 
@@ -22,9 +24,11 @@ __all__ = [
     "Consistent",
     "Crosstab",
     "Figures",
+    "Functional",
     "JointReports",
     "Origin",
     "Provenance",
+    "Quantile",
     "Reconstructed",
     "Summed",
     "Table",

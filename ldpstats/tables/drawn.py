@@ -19,8 +19,11 @@ from ldpstats.pictures.mosaic import AssociationPlot, Mosaic
 from ldpstats.tables.unbiased_cells import assuming, improper_in_words
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from ldpstats.tables.conditional import Conditional
     from ldpstats.tables.crosstab import Crosstab
+    from ldpstats.tables.functionals import FiguresByLine
     from ldpstats.tables.table import Table
     from ldpstats.tables.table_set import TableSet
 
@@ -64,6 +67,25 @@ def conditional_intervals(conditional: Conditional) -> Intervals:
         _floats(limits[..., 1]),
         f"proportion, {_LEVEL}" if plausible else "proportion",
         groups=tuple(f"{given} {label}" for label in within for _ in of),
+    )
+
+
+def intervals_by_line(
+    result: FiguresByLine, frame: pd.DataFrame, scale: str, reference: float | None = None
+) -> Intervals:
+    """Return estimates with their intervals, as a frame has them, perhaps beside a value."""
+    if not result.table.channel_fit().plausible:
+        frame.loc[:, ["lower", "upper"]] = math.nan
+    labels = [label if isinstance(label, tuple) else (label,) for label in frame.index]
+    return Intervals(
+        f"{result.name[0].upper()}{result.name[1:]}",
+        _notes(result.table),
+        tuple(" · ".join(map(str, dict.fromkeys(label))) for label in labels),
+        _floats(frame["estimate"].to_numpy()),
+        _floats(frame["lower"].to_numpy()),
+        _floats(frame["upper"].to_numpy()),
+        f"{scale}, {100 * (1 - result.alpha):g} % interval",
+        reference,
     )
 
 

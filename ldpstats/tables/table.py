@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from ldpstats.answers.columns import listed
 from ldpstats.answers.domain import Classes, Domain
@@ -48,6 +49,8 @@ from ldpstats.tables.respondents import CrossedRows, RespondentSet, new_identity
 if TYPE_CHECKING:
     from ldpstats.tables.conditional import Conditional
     from ldpstats.tables.crosstab import Crosstab, Normalization
+    from ldpstats.tables.functionals import Between, Chosen, Functional, Given
+    from ldpstats.tables.quantiles import Quantile
 
 # A check against wrong statements, not an accounting: noise models hold doubles, which lose rare lies at high levels.
 _RESOLVED = 12.0
@@ -498,6 +501,176 @@ class Table(Result):
         conditions = listed(given)
         return Conditional(self.marginal((*conditions, *listed(of))), conditions)
 
+    def mean(self, of: str, scores: ArrayLike | None = None, given: Given = None) -> Functional:
+        """Return the mean of an attribute, with what privacy cost.
+
+        Parameters
+        ----------
+        of : str
+            An attribute whose categories are numbers, or have scores (`ordered`).
+        scores : array, optional
+            The number that each category stands for, in the place of those of the domain.
+        given : str, sequence of str or mapping, optional
+            Attributes, for a mean within each of their categories; or categories, such as {"sex": "women"}.
+
+        Returns
+        -------
+        Functional
+            Estimate, standard error in two parts, interval and test.
+
+        Examples
+        --------
+        >>> import ldpstats as ldp
+        >>> domain = ldp.Domain({"age": ldp.ordered(["18-29", "30-44", "45-64"], scores=[23.5, 37, 54.5])})
+        >>> table = ldp.SampledGroups(domain, epsilon=2.0, k=1).simulate([300, 400, 300], rng=1)["age"]
+        >>> print(table.mean("age").headline)
+        mean of age = 37.51; 95 % interval from 36.42 to 38.62 (simulated)
+        """
+        from ldpstats.tables.functionals import mean_of  # it is made of a table
+
+        return mean_of(self, of, scores, given)
+
+    def quantile(self, of: str, q: float = 0.5, given: Given = None) -> Quantile:
+        """Return the category that a share q of the respondents are in or below; the median by default.
+
+        Parameters
+        ----------
+        of : str
+            An attribute with ordered categories (`ordered`, or ascending numbers).
+        q : float
+            Between 0 and 1.
+        given
+            As in `mean`.
+
+        Returns
+        -------
+        Quantile
+            The category, and those that a score test does not reject.
+
+        Examples
+        --------
+        >>> import ldpstats as ldp
+        >>> domain = ldp.Domain({"age": ldp.ordered(["18-29", "30-44", "45-64"])})
+        >>> table = ldp.SampledGroups(domain, epsilon=2.0, k=1).simulate([300, 400, 300], rng=1)["age"]
+        >>> print(table.quantile("age").headline)
+        median of age = 30-44; 95 % interval from 30-44 to 30-44 (simulated)
+        """
+        from ldpstats.tables.quantiles import quantile_of
+
+        return quantile_of(self, of, q, given)
+
+    def share(self, categories: Chosen, given: Given = None) -> Functional:
+        """Return the share of respondents with some categories.
+
+        Parameters
+        ----------
+        categories : mapping
+            From attributes to a category, or several of them.
+        given
+            As in `mean`.
+
+        Returns
+        -------
+        Functional
+            As of `mean`.
+
+        Examples
+        --------
+        >>> import ldpstats as ldp
+        >>> domain = ldp.Domain({"sex": ["F", "M"], "cars": [0, 1, 2]})
+        >>> tables = ldp.SampledGroups(domain, epsilon=2.0).simulate([600, 300, 100, 300, 500, 200], rng=1)
+        >>> table = tables["sex", "cars"]
+        >>> print(table.share({"cars": [1, 2]}, given={"sex": "F"}).headline)
+        share of cars 1 or 2 given sex F = 0.4076; 95 % interval from 0.3474 to 0.4668 (simulated)
+        """
+        from ldpstats.tables.functionals import share_of
+
+        return share_of(self, categories, given)
+
+    def difference(
+        self, of: str | Chosen, between: Between, scores: ArrayLike | None = None, given: Given = None
+    ) -> Functional:
+        """Return how much larger a mean, or a share, is in one group than in another.
+
+        Parameters
+        ----------
+        of : str or mapping
+            An attribute for its mean, as in `mean`, or categories for their share, as in `share`.
+        between : mapping
+            An attribute with two of its categories: the first minus the second. Each may be a list of categories.
+        scores, given
+            As in `mean`.
+
+        Returns
+        -------
+        Functional
+            As of `mean`.
+
+        Examples
+        --------
+        >>> import ldpstats as ldp
+        >>> domain = ldp.Domain({"sex": ["F", "M"], "cars": [0, 1, 2]})
+        >>> tables = ldp.SampledGroups(domain, epsilon=2.0).simulate([600, 300, 100, 300, 500, 200], rng=1)
+        >>> table = tables["sex", "cars"]
+        >>> print(table.difference("cars", between={"sex": ("M", "F")}).headline)
+        difference of the mean of cars, sex M minus sex F = 0.4597; 95 % interval from 0.3242 to 0.5944 (simulated)
+        """
+        from ldpstats.tables.functionals import compared
+
+        return compared(self, "difference", of, between, scores, given)
+
+    def ratio(
+        self, of: str | Chosen, between: Between, scores: ArrayLike | None = None, given: Given = None
+    ) -> Functional:
+        """Return how many times as large a mean, or a share, is in one group as in another.
+
+        Parameters
+        ----------
+        of, between, scores, given
+            As in `difference`: the first group over the second. Scores must not be negative.
+
+        Returns
+        -------
+        Functional
+            As of `mean`.
+
+        Examples
+        --------
+        >>> import ldpstats as ldp
+        >>> domain = ldp.Domain({"sex": ["F", "M"], "cars": [0, 1, 2]})
+        >>> tables = ldp.SampledGroups(domain, epsilon=2.0).simulate([600, 300, 100, 300, 500, 200], rng=1)
+        >>> table = tables["sex", "cars"]
+        >>> print(table.ratio({"cars": 0}, between={"sex": ("M", "F")}).headline)
+        ratio of the share of cars 0, sex M over sex F = 0.4894; 95 % interval from 0.3869 to 0.6049 (simulated)
+        """
+        from ldpstats.tables.functionals import compared
+
+        return compared(self, "ratio", of, between, scores, given)
+
+    def functional(self, weights: ArrayLike | Mapping[str, ArrayLike]) -> Functional:
+        """Return a linear functional of the cells, the sum of weights times proportions, or several of them.
+
+        Parameters
+        ----------
+        weights : array in the table's shape, or mapping from names to such arrays
+
+        Returns
+        -------
+        Functional
+            As of `mean`.
+
+        Examples
+        --------
+        >>> import ldpstats as ldp
+        >>> domain = ldp.Domain({"before": ["no", "yes"], "after": ["no", "yes"]})
+        >>> table = ldp.SampledGroups(domain, epsilon=2.0).simulate([600, 300, 100, 600], rng=1)["before", "after"]
+        >>> print(table.functional([[0, 1], [-1, 0]]).headline)
+        weighted sum of cells = 0.1321; 95 % interval from 0.08565 to 0.1785 (simulated)
+        """
+        from ldpstats.tables.functionals import weighted
+
+        return weighted(self, weights)
+
     def crosstab(
         self,
         rows: str | Iterable[str] | None = None,
@@ -564,8 +737,15 @@ class Table(Result):
 
     @cached_property
     def measured_cells(self) -> Measured:
-        """The cells as its own reports tell them, without bias, with the covariance at shares that answers can have."""
-        unbiased, blocks = self.unbiased, [block for block in self.blocks if block.n]
+        """The cells as its own reports tell them, without bias, with the covariance at shares that answers can have.
+
+        Where they leave cells open, the sums that they tell.
+        """
+        blocks = [block for block in self.blocks if block.n]
+        try:
+            unbiased = self.unbiased
+        except NotIdentifiedError:
+            return self.measured
         if len(blocks) == 1 and blocks[0].question.is_bijection:
             own = measured_by(blocks)
             return Measured.of_cells(unbiased.estimate, own.sums.T @ own.covariance @ own.sums, unbiased.n)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from itertools import permutations
 
@@ -10,9 +11,13 @@ import pytest
 from support.measured_sums import ABC, BITS, CHAIN, MANY, PAIRS, measured, some_joint, xor
 from support.spoken import spoken
 
+import ldpstats as ldp
 from ldpstats import Domain, DomainError, LdpstatsError, NotIdentifiedError, PrivacyStatement
 from ldpstats.estimation import Measured
+from ldpstats.extend import Block, Question
 from ldpstats.identification import Bounds, bounds_of
+from ldpstats.noise import Tally
+from ldpstats.noise.channels import CohortChannel
 
 
 def test_order_of_cells_sums_and_attributes_changes_nothing() -> None:
@@ -167,3 +172,59 @@ def test_where_there_are_none_that_is_said_and_drawn() -> None:
         assert any("no bounds" in note for note in one.picture().notes)
         assert "No bounds: " in str(one)
         assert "not estimable" in {text.get_text() for text in one.plot().texts}
+
+
+class TestTablesThatLeaveCellsOpen:
+    """Bounds of a table that was asked by a coarser question, or through a channel of low rank."""
+
+    def test_a_bit_that_tells_a_mean(self) -> None:
+        """A share is largest where everybody else is at one end, such that the mean is what it is."""
+        domain = ldp.Domain({"x": [0, 1, 2, 3, 4]})
+        bit = ldp.Channel([[0.5 + 0.1 * (place - 2), 0.5 - 0.1 * (place - 2)] for place in range(5)])
+        people = np.array([1, 2, 3, 2, 2]) * 1_000
+        protocol = ldp.SampledGroups(domain, epsilon=bit.epsilon, mechanism=[bit], k=1)
+        table = protocol.simulate(people, rng=1)["x"]
+        mean, limits = table.mean("x").estimate, table.bounds()
+        largest = [min((4 - mean) / (4 - place) if place <= mean else mean / place, 1.0) for place in range(5)]
+        assert limits.point_upper == pytest.approx(largest, abs=1e-4)
+        assert limits.point_lower == pytest.approx(np.zeros(5), abs=1e-4)
+        assert ((limits.lower <= people / 10_000) & (people / 10_000 <= limits.upper)).all()
+        assert limits.df == 1
+
+    def test_a_coarser_question(self) -> None:
+        domain, mechanism = ldp.Domain({"x": [0, 1, 2, 3, 4]}), ldp.GRR(2, epsilon=1.0)
+        block = Block(Question(("x",), (5,), (0, 0, 1, 1, 1)), mechanism.simulate([3_000, 7_000], rng=1))
+        limits = ldp.Table(domain, (block,), mechanism.privacy()).bounds()
+        first = mechanism.estimate(block.tally).estimate[0]
+        assert limits.point_upper == pytest.approx([first] * 2 + [1 - first] * 3, abs=1e-4)
+        assert limits.point_lower == pytest.approx(np.zeros(5), abs=1e-4)
+
+    def test_beside_a_block_that_tells_the_cells(self) -> None:
+        """What a channel of low rank tells is added to it: by least squares, and to bounds that then are intervals."""
+        domain, mechanism = ldp.Domain({"x": [0, 1, 2]}), ldp.GRR(3, epsilon=1.0)
+        whole = Block(Question(("x",), (3,), (0, 1, 2)), mechanism.simulate([3_000, 4_000, 3_000], rng=1))
+        bit = ldp.Channel([[0.7, 0.3], [0.5, 0.5], [0.3, 0.7]])
+        more = Block(Question(("x",), (3,), (0, 1, 2)), bit.simulate([3_000, 4_000, 3_000], rng=2))
+        alone, both = (ldp.Table(domain, blocks, mechanism.privacy()) for blocks in ((whole,), (whole, more)))
+        assert (np.diag(both.covariance) < np.diag(alone.covariance)).all()
+        limits = both.bounds()
+        assert limits.point_lower == pytest.approx(limits.point_upper, abs=1e-4)
+        assert both.mean("x").std_err < alone.mean("x").std_err
+
+    def test_a_cohort_that_hashes_two_values_alike(self) -> None:
+        channel = CohortChannel(np.array([[0, 0, 1]]), 2, 0.8)
+        counts = np.array([380, 620])
+        block = Block(Question(("x",), (3,), (0, 1, 2)), Tally(channel, counts, 1_000))
+        promised = ldp.GRR(2, epsilon=math.log(4) + 1e-9).privacy()
+        table = ldp.Table(ldp.Domain({"x": [0, 1, 2]}), (block,), promised)
+        first = (0.38 - 0.2) / 0.6
+        assert table.bounds().point_upper == pytest.approx([first, first, 1 - first], abs=1e-4)
+        assert table.share({"x": 2}).estimate == pytest.approx(1 - first)
+
+    def test_a_channel_that_tells_nothing(self) -> None:
+        nothing = ldp.Channel([[0.5, 0.5]] * 3)
+        block = Block(Question(("x",), (3,), (0, 1, 2)), nothing.simulate([30, 40, 30], rng=1))
+        table = ldp.Table(ldp.Domain({"x": [0, 1, 2]}), (block,), nothing.privacy())
+        assert table.bounds().upper == pytest.approx(np.ones(3), abs=1e-6)
+        with pytest.raises(NotIdentifiedError, match="bounds"):
+            table.mean("x")

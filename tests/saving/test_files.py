@@ -120,6 +120,7 @@ EXAMPLES: dict[str, Callable[[], Any]] = {
     "ExpectedAccuracy": lambda: ldp.naive_bayes(tables(), "a").expected_accuracy(n_resamples=5),
     "FakeResponse": lambda: FakeResponse((1 << 63) + 1, fake_numerators(np.array([0.1, 0.9]))),
     "FittedParameters": lambda: fit_parameters(tables(), {"a": ["b", "c"]}),
+    "Functional": lambda: table().mean("a", scores=[0, 1], given="b"),
     "Hypothesis": lambda: ldp.independence_test(table()).about,
     "HypothesisResult": lambda: ldp.independence_test(table()),
     "IndependenceTests": lambda: ldp.independence_tests(tables()),
@@ -141,6 +142,9 @@ EXAMPLES: dict[str, Callable[[], Any]] = {
     "PrivacyStatement": lambda: dataclasses.replace(table().privacy, epsilon=float("inf"), provably_true=0.5),
     "ProcessedEstimate": lambda: ldp.GRR(4, epsilon=1.0).estimate(counted("grr"), method="ibu"),
     "PublishedResult": lambda: ldp.two_step_test(table(), rng=1),
+    "Quantile": lambda: (
+        ldp.SampledGroups(DOMAIN, epsilon=2.0).simulate(PEOPLE, rng=1)["b", "c"].quantile("c", given="b")
+    ),
     "QueryResult": lambda: fit_parameters(tables(), {"a": ["b", "c"]}).query("a", {"c": 1}),
     "RepeatedRows": lambda: RepeatedRows(9000, 64, (Copy(1, 300, 4001, 250), Copy(1000, 1063, 5000, 64)), same=True),
     "RepeatedTokens": lambda: RepeatedTokens(10, 2),

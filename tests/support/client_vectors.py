@@ -14,6 +14,7 @@ from support.protocol_files import body_of, sealed_again
 
 from ldpstats import client
 from ldpstats.answers.domain import Domain
+from ldpstats.answers.ordered import ordered
 from ldpstats.mechanisms import GRR, HR, OLH, OUE, RR, SS, SUE, Channel, FakeResponse, Mechanism, plain_mechanism
 from ldpstats.numbers.grid import GRID
 from ldpstats.protocols import RRBA, CentralLaplace, HadamardCoefficients, PerAttribute, SampledGroups
@@ -217,6 +218,8 @@ def _message_cases() -> Iterator[tuple[Any, ...]]:
     for category in huge.categories["id"]:
         whole = isinstance(category, int) and abs(category) >= 1 << 53
         yield "numbers that languages round", numbered, {"id": {"int": str(category)} if whole else category}
+    in_order = Domain({"age": ordered(["young", "old"], scores=[20, 50.5]), "car": ordered(["none", "one"])})
+    yield "categories in order", SampledGroups(in_order, epsilon=1.0).to_json(), {"age": "old", "car": "none"}
     odd = Domain({'"𐀀" : ': ["𐐀\\", '\\"', " , "]})
     for own in odd.categories['"𐀀" : ']:
         yield (
@@ -576,6 +579,11 @@ def _altered_bodies() -> Iterator[tuple[str, Change, str]]:
         yield "a number that languages round", _setting("domain", 2, "categories", [2, wrong, "2"]), "categories"
     yield "no categories", _setting("domain", 0, "categories", []), "categories"
     yield "attributes that are alike", _setting("domain", 0, "name", "größe"), "attributes"
+    for wrong in ([1], [1, 1], [2, 1], [1, None], [1, True], [1, "2"]):
+        in_order = {"name": "sex", "categories": ["F", "M"], "ordered": True, "scores": wrong}
+        yield "scores that do not ascend, one for each", _setting("domain", 0, in_order), "scores that ascend"
+    yield "an order that is not true", _setting("domain", 0, "ordered", 1), "ordered = 1 "
+    yield "scores without an order", _setting("domain", 0, "scores", [1, 2]), "scores that ascend"
     yield "a domain that keeps no order", _setting("domain", {"sex": ["F", "M"]}), "domain"
     largest = {**plain_mechanism(GRR(6, 1.0)), "k": 2**22}
     yield "mechanisms that take too long together", _twice_the_largest(largest), "8388608 values"

@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from ldpstats.answers.columns import listed
+from ldpstats.answers.ordered import scores_of
 from ldpstats.errors import LdpstatsError, NotIdentifiedError, one_line
 from ldpstats.estimation import ASSUMED
 from ldpstats.inference.effects.cramers_v import association, two_way_shape
@@ -366,7 +367,8 @@ def trend_test(
     table : Table
         A two-way table; the order of its categories is that of the domain.
     row_scores, column_scores : array, optional
-        A number for every category; 0, 1, 2, ... by default.
+        A number for every category; by default its score, or the number that it is (see `ordered`), and 0, 1, 2, ...
+        where categories have none.
     method, pvalue
         As in `independence_test`; "lr" compares the log-linear model with a linear-by-linear term to independence, and
         "wald" measures the estimated covariance of the scores.
@@ -387,7 +389,7 @@ def trend_test(
     """
     shape = two_way_shape(table)
     first, second = table.attributes
-    trend = LinearByLinear(shape, _centred(row_scores, shape[0], first), _centred(column_scores, shape[1], second))
+    trend = LinearByLinear(shape, _centred(table, first, row_scores), _centred(table, second, column_scores))
     evidence = evidence_of(table)
     chosen, words = chosen_method(method, evidence)
     words = f"{words}, in the direction of the trend"
@@ -441,8 +443,10 @@ class LinearByLinear:
         return bool(((at.score[..., None] - explained) * direction).sum() > 0)
 
 
-def _centred(scores: ArrayLike | None, categories: int, name: str) -> FloatArray:
-    given = np.arange(categories) if scores is None else as_array(scores, f"the scores of {name!r}")
+def _centred(table: Table, name: str, scores: ArrayLike | None) -> FloatArray:
+    values = table.domain.categories[name]
+    categories, own = len(values), scores_of(values) if scores is None else scores
+    given = as_array(range(categories) if own is None else own, f"the scores of {name!r}")
     if given.shape != (categories,) or given.dtype.kind not in "iuf" or not np.all(np.isfinite(given)):
         raise LdpstatsError(f"scores {scores!r} of {name!r}", f"{categories} finite numbers, one for each category")
     if np.ptp(given) == 0:
