@@ -21,6 +21,7 @@ from ldpstats.mechanisms import Channel
 from ldpstats.numbers.arrays import at_least, probability
 
 _ANSWERS = ("no", "yes")
+_ROUNDING = 1e-12
 _MOST_CARDS = 100
 """Beyond this many cards the number of red ones is hardly told, and comes near to the truth."""
 
@@ -52,14 +53,14 @@ def warner(p: float) -> Channel:
     return _yes_or_no(1 - told, told, f"p = {p!r}")
 
 
-def forced_response(*, yes: float, no: float) -> Channel:
+def forced_response(*, truth: float | None = None, yes: float | None = None, no: float | None = None) -> Channel:
     """Forced response: dice tell to say yes, to say no, or to answer truly.
 
     Parameters
     ----------
-    yes, no : float
-        The probabilities of being told to say so; different ones make the design asymmetric. If one of them is 0, the
-        other answer is certain to be true.
+    truth, yes, no : float, optional
+        The probabilities of being told to answer truly, and to say yes or no; of two, the third follows. Different
+        ones of yes and no make the design asymmetric. If one of them is 0, the other answer is certain to be true.
 
     Returns
     -------
@@ -78,7 +79,14 @@ def forced_response(*, yes: float, no: float) -> Channel:
     >>> found.to_frame().loc["yes"].round(3).tolist()
     [0.35, 0.023, 0.305, 0.396]
     """
-    forced_yes, forced_no = _exact(yes, "yes"), _exact(no, "no")
+    given = {"truth": truth, "yes": yes, "no": no}
+    told = {name: _exact(share, name) for name, share in given.items() if share is not None}
+    rest = Fraction(1) - sum(told.values())
+    # of three doubles the sum may be 1 but for rounding
+    if len(told) < 2 or rest < -_ROUNDING or (len(told) == 3 and rest > _ROUNDING):
+        raise LdpstatsError(f"truth = {truth!r}, yes = {yes!r} and no = {no!r}", "two of them, or three that sum to 1")
+    rest = max(rest, Fraction(0))
+    forced_yes, forced_no = told.get("yes", rest), told.get("no", rest)
     if not 0 < forced_yes + forced_no < 1:
         raise LdpstatsError(f"yes = {yes!r} and no = {no!r}", "probabilities whose sum is above 0 and below 1")
     return _yes_or_no(forced_yes, 1 - forced_no)

@@ -121,6 +121,16 @@ def test_dice_as_they_were_published() -> None:
 
 
 COUNTS = {"yes": 831, "no": 1604}
+@pytest.mark.parametrize("left_out", ["truth", "yes", "no"])
+def test_of_truth_yes_and_no_the_third_follows(left_out: str) -> None:
+    shares = {"truth": Fraction(2, 3), "yes": Fraction(1, 4), "no": Fraction(1, 12)}
+    whole = designs.forced_response(**shares)
+    assert designs.forced_response(**{name: share for name, share in shares.items() if name != left_out}) == whole
+    for wrong in ({"yes": 0.5}, {**shares, left_out: Fraction(9, 10)}, {"truth": 0.9, "yes": 0.2}):
+        with pytest.raises(LdpstatsError, match="two of them, or three that sum to 1"):
+            designs.forced_response(**wrong)
+
+
 DICE = designs.forced_response(yes=1 / 6, no=1 / 6)
 
 

@@ -624,6 +624,8 @@ def checked_choice(mechanism: object) -> str | tuple[Mechanism, ...]:
     """Return a name as it is, or mechanisms as a tuple; whether the name is known is seen when it is used."""
     if isinstance(mechanism, str):
         return mechanism
+    if isinstance(mechanism, Mechanism):
+        return (mechanism,)
     if not isinstance(mechanism, (list, tuple)):
         raise LdpstatsError(
             f"mechanism = {shortened(mechanism)}", "a name out of mechanisms(), 'auto', or a list: one for every answer"

@@ -59,7 +59,7 @@ class PerAttribute(AssignedQuestions):
     domain : Domain
     epsilon : float
         The level of a respondent.
-    mechanism : str or sequence of Mechanism
+    mechanism : str, Mechanism or sequence of Mechanism
         A name out of `mechanisms()`; "auto" takes the one with the smallest variance for each attribute. Or the
         mechanisms themselves, one for each attribute that is asked for, in the order of the domain. For
         groups of several attributes it is one that reports a single number, such as "grr" (which "auto" then stands
@@ -105,7 +105,7 @@ class PerAttribute(AssignedQuestions):
         domain: Domain,
         *,
         epsilon: float,
-        mechanism: str | Sequence[Mechanism] = "auto",
+        mechanism: str | Mechanism | Sequence[Mechanism] = "auto",
         sampled: bool = False,
         k: int = 1,
         groups: NamedGroups = None,

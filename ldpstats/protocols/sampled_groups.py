@@ -40,7 +40,7 @@ class SampledGroups(AssignedQuestions):
     k : int
         The size of the groups, if `groups` is not given: all of that size, in the order of `views`. With
         `groups`, the size of the largest one takes its place.
-    mechanism : str or sequence of Mechanism
+    mechanism : str, Mechanism or sequence of Mechanism
         A name out of `mechanisms()`; "auto" takes the one with the smallest variance for each group's size, where all
         cells are equally frequent. Tests rank otherwise where margins are skewed: `plan` says by their power. Or the
         mechanisms themselves, one for each group. Reports that support sets of values (SUE, OUE, THE, SS) are counted
@@ -78,7 +78,7 @@ class SampledGroups(AssignedQuestions):
         *,
         epsilon: float,
         k: int = 2,
-        mechanism: str | Sequence[Mechanism] = "auto",
+        mechanism: str | Mechanism | Sequence[Mechanism] = "auto",
         groups: NamedGroups = None,
         outside: str = REFUSE,
     ) -> None:
@@ -109,7 +109,7 @@ class WholeView(AssignedQuestions):
         The level of a respondent; the groups of her view share it equally.
     k : int
         The size of the groups, if `groups` is not given.
-    mechanism : str or sequence of Mechanism
+    mechanism : str, Mechanism or sequence of Mechanism
         A name out of `mechanisms()`; "auto" takes the one with the smallest variance for each group's size. Or the
         mechanisms themselves, one for each group of all views, at its share of the level.
     groups : sequence of sequences of str, optional
@@ -144,7 +144,7 @@ class WholeView(AssignedQuestions):
         *,
         epsilon: float,
         k: int = 2,
-        mechanism: str | Sequence[Mechanism] = "auto",
+        mechanism: str | Mechanism | Sequence[Mechanism] = "auto",
         groups: NamedGroups = None,
         views: NamedViews = None,
         outside: str = REFUSE,
@@ -184,8 +184,8 @@ class ProductDomain(AssignedQuestions):
     domain : Domain
     epsilon : float
         The level of every respondent.
-    mechanism : str or sequence of Mechanism
-        A name out of `mechanisms()`; "auto" takes the one with the smallest variance. Or a list of the mechanism.
+    mechanism : str, Mechanism or sequence of Mechanism
+        A name out of `mechanisms()`; "auto" takes the one with the smallest variance. Or the mechanism.
     outside : {"refuse", "random"}
         As in `SampledGroups`.
 
@@ -210,7 +210,7 @@ class ProductDomain(AssignedQuestions):
         domain: Domain,
         *,
         epsilon: float,
-        mechanism: str | Sequence[Mechanism] = "auto",
+        mechanism: str | Mechanism | Sequence[Mechanism] = "auto",
         outside: str = REFUSE,
     ) -> None:
         cells = checked_domain(domain).size()

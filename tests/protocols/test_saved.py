@@ -197,7 +197,7 @@ def test_mechanisms_may_be_given_one_by_one() -> None:
         ([OUE(6, 1.0), OUE(4, 1.0), OUE(5, 1.0)], r"OUE\(k=5, epsilon=1.0\) for 'b × c'. Allowed: .*k = 6"),
         ([OUE(6, 1.0), OUE(4, 2.0), OUE(6, 1.0)], r"OUE\(k=4, epsilon=2.0\) for 'a × c'. Allowed: .*epsilon = 1.0"),
         (["oue"] * 3, "'oue' as a mechanism"),
-        (OUE(6, 1.0), "mechanism = OUE"),
+        (OUE(6, 1.0), "1 mechanisms. Allowed: one for each"),
         (None, "mechanism = None"),
         (["auto"], "'auto' as a mechanism"),
     ],
@@ -385,3 +385,13 @@ def test_what_no_client_reads_is_not_read_here(named: str) -> None:
     with pytest.raises(LdpstatsError, match=f"not a saved protocol .*{named}"):
         Protocol.from_json(texts[named])
     assert time.process_time() - start < 1
+
+
+def test_of_one_group_the_mechanism_itself_may_be_named() -> None:
+    channel = ldp.Channel([[0.75, 0.25], [0.25, 0.75]])
+    domain = ldp.Domain({"x": ["no", "yes"]})
+    alone, listed = (
+        ldp.SampledGroups(domain, groups=[("x",)], epsilon=1.1, mechanism=given) for given in (channel, [channel])
+    )
+    assert alone == listed
+    assert alone.privacy().epsilon == channel.strict_epsilon() < 1.1

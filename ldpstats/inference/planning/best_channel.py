@@ -18,6 +18,7 @@ from ldpstats.errors import LdpstatsError, one_line, shortened
 from ldpstats.inference.engine.detectability import product_of, report_information
 from ldpstats.inference.planning.channel_programmes import SEEN, least_variance, most_information, too_few_digits
 from ldpstats.inference.planning.design import margins_of
+from ldpstats.limits import LARGEST_JOINT
 from ldpstats.mechanisms import Channel
 from ldpstats.numbers.arrays import FloatArray, IntArray, at_least, positive_epsilon, real_array
 from ldpstats.numbers.randomness import Rng, generator
@@ -161,7 +162,7 @@ class BestChannel(Result):
 
 
 def best_channel(
-    values: Sequence[Any],
+    values: Sequence[Any] | int,
     epsilon: float,
     aim: Aim = "mean",
     *,
@@ -177,8 +178,9 @@ def best_channel(
 
     Parameters
     ----------
-    values : sequence
-        The values; for "independence" two sequences, the categories of the rows and of the columns of a table.
+    values : sequence or int
+        The values, or how many there are, which are then numbered from 0; for "independence" two sequences, the
+        categories of the rows and of the columns of a table.
     epsilon : float
         The strict level, from 0.01 to 10.
     aim : {"mean", "proportion", "contrast", "fit", "independence"}
@@ -216,6 +218,8 @@ def best_channel(
     0.159
     >>> protocol = ldp.SampledGroups(domain, epsilon=1.0, mechanism=[best.channel])
     """
+    if isinstance(values, (int, np.integer)):
+        values = range(at_least(values, 2, "values", LARGEST_JOINT))
     level = positive_epsilon(epsilon)
     if not _LEVELS[0] <= level <= _LEVELS[1]:
         raise LdpstatsError(f"epsilon = {epsilon!r} for a best channel", f"levels from {_LEVELS[0]} to {_LEVELS[1]:g}")

@@ -267,7 +267,7 @@ def test_it_shows_and_saves_itself(tmp_path: Path) -> None:
     ("values", "options"),
     [
         ([], {}),
-        (5, {}),
+        (1, {}),
         ("abc", {}),
         ([1, 1], {}),
         ({1, 2}, {}),
@@ -319,3 +319,7 @@ def test_only_numbers_of_the_range_are_rounded() -> None:
             best.rounded(numbers)
     with pytest.raises(ldp.LdpstatsError, match="points="):
         ldp.best_channel([0, 1], 1.0).rounded([0.5])
+
+
+def test_so_many_values_are_numbered() -> None:
+    assert ldp.best_channel(5, epsilon=1.0).to_frame().equals(ldp.best_channel(range(5), epsilon=1.0).to_frame())
