@@ -121,6 +121,8 @@ def test_dice_as_they_were_published() -> None:
 
 
 COUNTS = {"yes": 831, "no": 1604}
+
+
 @pytest.mark.parametrize("left_out", ["truth", "yes", "no"])
 def test_of_truth_yes_and_no_the_third_follows(left_out: str) -> None:
     shares = {"truth": Fraction(2, 3), "yes": Fraction(1, 4), "no": Fraction(1, 12)}

@@ -37,6 +37,7 @@ Given: TypeAlias = str | Sequence[str] | Chosen | None
 Between: TypeAlias = Mapping[str, tuple[Any, Any]]
 """An attribute, and the two of its categories (or lists of categories) that are compared."""
 _CLEAR = 2.0
+_SCORES_SHOWN = 12
 _FIGURES = ("estimate", "std_err", "sampling", "randomization")
 
 
@@ -158,6 +159,8 @@ class Functional(FiguresByLine):
         A functional for each line.
     alpha : float
         One minus the level of intervals that are asked for without one.
+    scored : str
+        What numbers categories stand for, where they are none themselves.
 
     Examples
     --------
@@ -178,8 +181,9 @@ class Functional(FiguresByLine):
     headers: tuple[str, ...]
     means: tuple[GroupMeans, ...]
     alpha: float = 0.05
+    scored: str = ""
     _in_dict: ClassVar[str] = (
-        "name lines headers estimate std_err sampling randomization alpha intervals=conf_int "
+        "name scored lines headers estimate std_err sampling randomization alpha intervals=conf_int "
         "interval_from=kind_of_intervals provenance=table.provenance n privacy simulated channel_fit=table.channel_fit"
     )
     _limits: dict[float, FloatArray] = field(default_factory=dict, init=False, repr=False)
@@ -273,7 +277,7 @@ class Functional(FiguresByLine):
     @property
     def kind_of_intervals(self) -> str:
         """Where the intervals come from, in words."""
-        return one_line(list(dict.fromkeys(test.words for test in self.tests)))
+        return "; ".join(dict.fromkeys(test.words for test in self.tests))
 
     def to_frame(self, alpha: float | None = None, simultaneous: bool = False) -> pd.DataFrame:
         """Return a row per line: estimate, standard error with its two parts, and interval.
@@ -387,11 +391,15 @@ class Functional(FiguresByLine):
         return FiellerQuotient.of_means(cells, covariance, means)
 
     def _said(self) -> list[str]:
+        said = [self.scored] if self.scored else []
         if self._pooling is None:
-            return ["How much of the standard error is sampling is not known: the table has no reports of its own."]
-        said = [
+            return [
+                *said,
+                "How much of the standard error is sampling is not known: the table has no reports of its own.",
+            ]
+        said.append(
             "Squared, the standard error is the sum of sampling, which true answers have, and of what privacy cost."
-        ]
+        )
         empty, unknown = np.isnan(self._figures[:, 1]), np.isnan(self._figures[:, 2])
         if empty.any():
             said.append(f"No estimate of {int(empty.sum())} of {empty.size} figures: the group may be empty.")
@@ -402,7 +410,8 @@ class Functional(FiguresByLine):
 
 def mean_of(table: Table, of: str, scores: ArrayLike | None, given: Given) -> Functional:
     """Return the mean of an attribute's scores."""
-    return _of_each(table, f"mean of {of}", "mean", _scores(table, of, scores), [None], given)
+    own, scored = _scores(table, of, scores)
+    return _of_each(table, f"mean of {of}", "mean", own, [None], given, scored)
 
 
 def share_of(table: Table, chosen: Chosen, given: Given) -> Functional:
@@ -430,14 +439,14 @@ def compared(
     (attribute,) = between
     (first, one), (second, other) = (_where(table, {attribute: category}) for category in pair)
     if isinstance(of, str):
-        what, own = f"the mean of {of}", _scores(table, of, scores)
+        what, (own, scored) = f"the mean of {of}", _scores(table, of, scores)
     else:
         inside, words = _where(table, of)
-        what, own = f"the share of {words}", inside.astype(float)
+        what, own, scored = f"the share of {words}", inside.astype(float), ""
     if (first & second).any():
         raise LdpstatsError(f"{one} and {other} as groups to compare", "two groups without a category in common")
     joined = "minus" if name == "difference" else "over"
-    return _of_each(table, f"{name} of {what}, {one} {joined} {other}", name, own, [first, second], given)
+    return _of_each(table, f"{name} of {what}, {one} {joined} {other}", name, own, [first, second], given, scored)
 
 
 def weighted(table: Table, weights: ArrayLike | Mapping[str, ArrayLike]) -> Functional:
@@ -463,6 +472,7 @@ def _of_each(
     scores: FloatArray,
     groups: Sequence[BoolArray | None],
     given: Given,
+    scored: str = "",
 ) -> Functional:
     """Return a functional of everything, within some categories, or within each category of some attributes."""
     said, lines, headers, parts = within_each(table, given)
@@ -470,7 +480,7 @@ def _of_each(
     for part in parts:
         compared_groups = np.stack([part if group is None else part & group for group in groups])
         means.append(GroupMeans.of_cells(compared_groups, np.tile(scores, (len(groups), 1)), kind))
-    return Functional(table, f"{name}{said}", lines, headers, tuple(means))
+    return Functional(table, f"{name}{said}", lines, headers, tuple(means), scored=scored)
 
 
 def within_each(
@@ -505,8 +515,8 @@ def _where(table: Table, chosen: Chosen) -> tuple[BoolArray, str]:
     return inside.ravel(), " and ".join(words)
 
 
-def _scores(table: Table, of: str, scores: ArrayLike | None) -> FloatArray:
-    """Return the score of every cell: those given, or those of the domain."""
+def _scores(table: Table, of: str, scores: ArrayLike | None) -> tuple[FloatArray, str]:
+    """Return the score of every cell, those given or those of the domain, and what they are in words."""
     (name,) = table.domain.project([of]).names
     if scores is None:
         own = table.domain.scores(name)
@@ -514,8 +524,11 @@ def _scores(table: Table, of: str, scores: ArrayLike | None) -> FloatArray:
         own = as_array(scores, f"the scores of {name!r}")
         if own.shape != (table.domain.size([name]),) or own.dtype.kind not in "iuf" or not np.isfinite(own).all():
             raise LdpstatsError(f"scores {scores!r} of {name!r}", f"{table.domain.size([name])} finite numbers")
-    found: FloatArray = own.astype(float)[table.domain.onto([name])]
-    return found
+    categories = table.domain.categories[name]
+    stated = [f"{category} = {score:g}" for category, score in zip(categories, own.tolist(), strict=True)]
+    more = [f"... ({len(stated)} in all)"] if len(stated) > _SCORES_SHOWN else []
+    words = f"Scores of {name}: {', '.join([*stated[:_SCORES_SHOWN], *more])}."
+    return own.astype(float)[table.domain.onto([name])], "" if tuple(own.tolist()) == tuple(categories) else words
 
 
 def _not_identified(what: str, why: str) -> NotIdentifiedError:
