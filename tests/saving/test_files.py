@@ -102,6 +102,7 @@ EXAMPLES: dict[str, Callable[[], Any]] = {
     "AmongMany": lambda: AmongMany(10, 0.05),
     "Audit": lambda: audit(ldp.GRR(3, epsilon=1.0), 2000, rng=1),
     "BayesianNetwork": small_network,
+    "BestChannel": lambda: ldp.best_channel(3, epsilon=1.0),
     "Block": lambda: table().blocks[0],
     "Bounds": lambda: square().bounds(),
     "Channel": lambda: ldp.designs.triangular(0.25),
