@@ -691,7 +691,7 @@ function refuseWrongOrder(attribute, categories) {
   const proper = scores.every((score) => kindOf(score) === "number") && scores.length === categories;
   const ascending = proper && scores.every((score, place) => place === 0 || scores[place - 1] < score);
   if (attribute.plain.ordered !== true || !ascending) {
-    const said = `ordered = ${shown(attribute.plain.ordered)} with scores ${listed(scores)}`;
+    const said = `ordered = ${shown(attribute.plain.ordered ?? null)} with scores ${listed(scores)}`;
     const allowed = "true, and scores that ascend, one for each category";
     throw new ClientError(`${said} of ${shown(attribute.plain.name)}`, allowed);
   }

@@ -189,6 +189,7 @@ def test_it_comes_back_from_a_file_and_says_the_same(name: str) -> None:
 
 
 WITHOUT_PICTURE = {
+    "BestChannel",
     "ChannelFit",
     "Hypothesis",
     "PairPrivacy",

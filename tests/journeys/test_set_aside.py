@@ -43,12 +43,14 @@ def _rows_were_set_aside(monkeypatch: pytest.MonkeyPatch) -> None:
 
 RESULTS = [
     *("Association", "Bounds", "Classifier", "CollectorComparison", "Conditional", "ConsistencyReport", "Convergence"),
-    *("Crosstab", "Effect", "ExpectedAccuracy", "FittedParameters", "HypothesisResult", "IndependenceTests"),
-    *("LearnedNetwork", "LogLinearFit", "PrivacyStatement", "PublishedResult", "QueryResult", "Table"),
+    *("Crosstab", "Effect", "ExpectedAccuracy", "FittedParameters", "Functional", "HypothesisResult"),
+    *("IndependenceTests", "LearnedNetwork", "LogLinearFit", "PrivacyStatement", "PublishedResult"),
+    *("QueryResult", "Table"),
 ]
 MORE: dict[str, Callable[[], Any]] = {
     "TableSet": lambda: TABLES,
     "an estimate": lambda: TABLE.cells,
+    "a quantile": lambda: TABLES["a", "c"].quantile("c", given="a"),
     "a marginal": lambda: TABLE.marginal("a"),
     "a pooled table": lambda: TABLES.pooled("a"),
     "a collapsed table": lambda: TABLE.collapse({"b": {"other": ["q", "r"]}}),
@@ -82,7 +84,8 @@ def test_every_kind_of_result_with_a_statement_is_looked_at() -> None:
         return hasattr(result, "to_dict") and "privacy" in result.to_dict()
 
     # of a data frame of reports, which sets none aside; of one mechanism's counts, which no collection made
-    without = {"Estimate", "LoPubModel", "ProcessedEstimate"}
+    # and of a table of its own
+    without = {"Estimate", "LoPubModel", "ProcessedEstimate", "Quantile"}
     assert {name for name, made in examples.EXAMPLES.items() if states(made)} <= {*RESULTS, *MORE, *without}
 
 

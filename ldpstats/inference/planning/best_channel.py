@@ -157,7 +157,7 @@ class BestChannel(Result):
     def to_frame(self) -> pd.DataFrame:
         """Return a row per output: its score, if it has one, and its probability under every value."""
         scores = pd.DataFrame({} if self._is_test else {"score": self.scores})
-        shares = pd.DataFrame(self.channel.noise.matrix().T, columns=pd.Index(self._names, tupleize_cols=False))
+        shares = pd.DataFrame(self.channel.noise.matrix().T, columns=list(map(str, self._names)))
         return pd.concat([scores, shares], axis=1).rename_axis(index="output")
 
 
