@@ -510,7 +510,7 @@ def invert(tally: Tally, privacy: PrivacyStatement | None = None) -> Estimate:
     refuse_empty(tally.n)
     estimate = tally.noise.debias(tally.proportions)
     covariance = TallySpread(tally.noise, estimate, tally.n)
-    return Estimate(estimate, covariance, tally.n, privacy, tally.simulated, tally.noise.bounds())
+    return Estimate(estimate, covariance, tally.n, privacy, tally.simulated, tally.noise.varies_between())
 
 
 def wilson_limits(share: FloatArray, n: int | IntArray, z: float) -> FloatArray:
