@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from itertools import product, repeat
+from itertools import product
 from math import comb
 
 import numpy as np
@@ -164,7 +164,8 @@ def two_halves(counts: Mapping[float, Mapping[str, int] | pd.Series[int]]) -> Es
     [0.25, 0.028, 0.196, 0.306]
     """
     by_name = isinstance(counts, Mapping) and all(isinstance(own, (Mapping, pd.Series)) for own in counts.values())
-    if not by_name or len({*map(_chance, counts, repeat("p"))}) != 2:
+    # as doubles: what only fractions tell apart does not tell the shares
+    if not by_name or len(counts) != 2 or len({float(_chance(p, "p")) for p in counts}) != 2:
         raise LdpstatsError(f"halves = {shortened(counts)}", "counts by name of two halves, each by its own p")
     designs = [unrelated_question(p) for p in counts]
     halves = [design.tally(own) for design, own in zip(designs, counts.values(), strict=True)]

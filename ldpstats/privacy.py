@@ -327,6 +327,8 @@ class PrivacyStatement(Result):
         """
         covered, known = (f" for {of}", "becomes known of it") if of else ("", "becomes known")
         value = "record" if "record" in self.unit else "answer"
+        if self.chosen:
+            known += " beside the level that was chosen"
         if self.epsilon == math.inf:
             return f"Nothing is strictly guaranteed{covered}: what becomes known may show the true {value}."
         if self.epsilon == 0:

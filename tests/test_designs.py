@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, multinomial
 
 import ldpstats as ldp
 from ldpstats import designs
@@ -251,6 +251,37 @@ def test_two_halves_tell_both_shares() -> None:
     assert found.n == 2200
 
 
+SMALL = {
+    "warner below a half": designs.warner(0.2),
+    "crosswise": designs.crosswise(0.25),
+    "kuk with three cards": designs.kuk(0.8, 0.2, 3),
+    "kuk with a deck of few red cards": designs.kuk(0.9, 0.05, 2),
+    "kuk with next to no red card": designs.kuk(0.5, 1e-6, 2),
+    "three outputs": ldp.Channel([[0.5, 0.3, 0.2], [0.1, 0.3, 0.6]]),
+}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_intervals_cover_whatever_the_outputs_are_called_and_however_many_there_are(name: str) -> None:
+    """Of all counts of 20 answers, where normal intervals covered shares near 0 with .78, .85, .90 or never."""
+    design, n = SMALL[name], 20
+    rows = np.array(design.rows) / GRID
+    tallies = [counts for counts in product(range(n + 1), repeat=rows.shape[1]) if sum(counts) == n]
+    limits = np.array([design.estimate(design.tally(counts)).conf_int()[1] for counts in tallies])
+    for share in (0.0, 0.001, 0.01, 0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 1.0):
+        law = multinomial.pmf(tallies, n, (1 - share) * rows[0] + share * rows[1])
+        covered = (limits[:, 0] <= share + 1e-9) & (share - 1e-9 <= limits[:, 1])
+        assert law[covered].sum() >= 0.925
+
+
+def test_intervals_do_not_depend_on_what_outputs_are_called() -> None:
+    told, turned = designs.warner(0.75), designs.crosswise(0.25)
+    for yes in range(21):
+        one = told.estimate({"no": 20 - yes, "yes": yes}).conf_int()
+        other = turned.estimate({"same": 20 - yes, "different": yes}).conf_int()
+        assert np.allclose(one, other, atol=1e-9)
+
+
 def test_a_known_prevalence_is_the_same_question() -> None:
     """With so many in the second half that the innocuous share is as good as known, one half gives the same."""
     n = 10**15
@@ -289,6 +320,7 @@ def test_estimates_of_two_halves_are_kept_in_files(tmp_path: Path) -> None:
     [
         {0.7: {"yes": 1, "no": 2}},
         {0.7: {"yes": 1, "no": 2}, Fraction(0.7): {"yes": 1, "no": 2}},
+        {0.7: {"yes": 1, "no": 2}, Fraction(7, 10): {"yes": 1, "no": 2}},
         {0.7: {"yes": 1, "no": 2}, 0.3: {"yes": 1, "no": 2}, 0.5: {"yes": 1, "no": 2}},
         {0.7: {"yes": 1, "no": 2}, 0.3: {"yes": 1}},
         {0.7: {"yes": 1, "no": 2}, 1.3: {"yes": 1, "no": 2}},

@@ -176,8 +176,10 @@ class Channel(RowMechanism):
     rows : sequence of sequences of float, Fraction or int
         A row per value, with the probability of every output; or whole numbers of 2^-64 that add up to 2^64. Others
         are rounded to such numbers; what is impossible stays so. The largest ratio within the outputs that all values
-        can have does not grow; nor, up to 64 × 64, that of any two values, where entries need not move by more than
-        2^-36 for it. (Rows that differ by less than that may become one.) `moved` says which entries this changes.
+        can have does not grow; nor, up to 64 × 64, that of any two values, where up to a 2^-36th of one law, mixed into
+        all rows, prevents it. (Elsewhere rounding may raise that of two values, as `privacy().between` then says; rows
+        that differ by less than that may become one.) `moved` says which entries this changes. A data frame's rows
+        are those of its numbers.
     values, outputs : sequence, optional
         Names of the values and of the outputs, all different; without them they are numbered from 0.
 
@@ -208,11 +210,13 @@ class Channel(RowMechanism):
 
     def __init__(
         self,
-        rows: Iterable[Iterable[float | Fraction]],
+        rows: Iterable[Iterable[float | Fraction]] | pd.DataFrame,
         values: Iterable[Any] | None = None,
         outputs: Iterable[Any] | None = None,
     ) -> None:
-        given = [tuple(map(_plain, listed(row))) for row in listed(rows)]
+        # of a frame else the names of its columns would be taken
+        plain = rows.to_numpy() if isinstance(rows, pd.DataFrame) else rows
+        given = [tuple(map(_plain, listed(row))) for row in listed(plain)]
         widths = {len(row) for row in given}
         if not 2 <= len(given) <= LARGEST_JOINT or len(widths) != 1 or not 1 <= max(widths) <= LARGEST_JOINT:
             raise LdpstatsError(

@@ -21,6 +21,8 @@ RAREST = 2.0**-64
 """The grid's step: no output of a mechanism is rarer, but a channel in floating point may call it impossible."""
 # a share of probabilities: what differs by less differs by rounding
 _ALIKE = 1e-12
+_EVEN = 1e-9
+"""What values cause of a variance differs by rounding where it differs by a smaller share."""
 _SAID = 1e-10
 """By what share the probability of a fake may be off where it is said by that of the truth."""
 
@@ -310,6 +312,18 @@ class DenseChannel(ChannelNoise):
         mean = self.mean(frequencies)
         variances: FloatArray = mean @ self._inverse**2 - (mean @ self._inverse) ** 2
         return variances
+
+    def varies_between(self) -> FloatArray | None:
+        """Return the roots of each cell's variance, where all other values cause as much of it: so of two values."""
+        caused = self.rows @ self._inverse**2
+        others = np.where(np.eye(self.cells, dtype=bool), np.nan, caused)
+        own, least, most = np.diag(caused), np.nanmin(others, axis=0), np.nanmax(others, axis=0)
+        if np.any(most - least > _EVEN * most):
+            return None
+        # f own + (1 - f) least - f²; the root that takes no difference first, their product is -least
+        half = (own - least) / 2
+        far = half + np.copysign(np.sqrt(half**2 + least), half)
+        return np.sort(np.stack([-least / far, far]), axis=0)
 
     def merged(self, classes: NDArray[np.int64], /) -> ChannelNoise | None:
         """Return the channel between classes, where all values of a class report classes alike (a lumpable chain).

@@ -155,6 +155,13 @@ class NoiseModel(ABC):
         """
         return None
 
+    def varies_between(self) -> FloatArray | None:
+        """Return for each cell the two frequencies between which its estimate varies as a share of reports does.
+
+        None where its variance depends on the frequencies of other cells too. Intervals are made of them.
+        """
+        return self.bounds()
+
     @abstractmethod
     def covariance(self, frequencies: FloatArray) -> FloatArray:
         """Return n times the covariance matrix of the debiased estimate.

@@ -118,6 +118,12 @@ class PersonalLevels(AssignedQuestions):
                 f"{same[0]!r} at every level",
                 "a protocol that asks the same questions at every level, whose answers are counted one by one",
             )
+        if any(isinstance(own, PersonalLevels) for own in same):
+            raise LdpstatsError(
+                "a level that is itself a choice of levels",
+                "levels, or protocols of one level each",
+                "Name all levels beside each other: who chose one would be given any of those within it.",
+            )
         if column is not None and (not isinstance(column, str) or column in domain.names):
             raise LdpstatsError(f"column = {shortened(column)}", "the name of a column beside the attributes")
         self._settle(domain=domain, names=names, same=same, column=column, outside=outside)

@@ -11,6 +11,7 @@ from itertools import permutations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from support.random_channels import random_channel, random_channels
 
@@ -322,3 +323,8 @@ def test_reports_that_no_frequencies_make_do_not_fit_a_channel() -> None:
     honest = channel.privatize(np.arange(3_000) % 3, rng=1)
     assert channel.channel_fit(honest).plausible
     assert not channel.channel_fit(channel.count([0] * 2_500 + [2] * 500)).plausible
+
+
+def test_rows_may_come_as_a_data_frame() -> None:
+    rows = [[0.75, 0.25], [0.125, 0.875]]
+    assert ldp.Channel(pd.DataFrame(rows, index=["no", "yes"], columns=["a", "b"])) == ldp.Channel(rows)

@@ -116,6 +116,21 @@ def test_every_level_has_its_statement_and_what_is_pooled_says_what_it_assumes()
     assert tables.privacy.to_dict()["chosen"] == levels
 
 
+def test_the_guarantee_leaves_out_what_a_public_choice_tells() -> None:
+    """A choice that depends on the record may show it, whatever the levels are."""
+    protocol = ldp.PersonalLevels(DOMAIN, levels=LEVELS, k=1)
+    for statement in (protocol.privacy(), protocol.simulate(np.full(DOMAIN.size(), 50), rng=1).privacy):
+        assert "whatever becomes known beside the level that was chosen, no record" in statement.guarantee()
+    assert "beside the level" not in protocol.protocols[next(iter(LEVELS))].privacy().guarantee()
+
+
+def test_a_level_that_is_a_choice_of_levels_is_refused() -> None:
+    """Its own column would be overlooked, and who chose the lower of its levels be asked at the higher one."""
+    inner = ldp.PersonalLevels(DOMAIN, levels=LEVELS, k=1, column="level")
+    with pytest.raises(LdpstatsError, match="beside each other"):
+        ldp.PersonalLevels(DOMAIN, levels={"these": inner, "those": inner}, column="outer")
+
+
 def test_levels_apart_are_those_that_were_collected_and_are_counted_once() -> None:
     protocol, frame = thirds(900)
     tables = protocol.collect(frame, rng=1)

@@ -90,9 +90,12 @@ class BestChannel(Result):
 
     @property
     def gap(self) -> float:
-        """How many more respondents it may need than the best channel of all, as a share of those."""
-        excess = self.bound / self.attained if self._is_test else self.attained / self.bound
-        return max(excess - 1, 0.0)
+        """How many more respondents it may need than the best channel of all, as a share of those.
+
+        Infinite where the bound is none: one that is not above 0.
+        """
+        more, fewer = (self.bound, self.attained) if self._is_test else (self.attained, self.bound)
+        return max(more / fewer - 1, 0.0) if fewer > 0 else math.inf
 
     @property
     def _names(self) -> list[Any]:
@@ -146,9 +149,12 @@ class BestChannel(Result):
             "Attained": f"{self.attained:.4g}",
             f"No channel is {'above' if self._is_test else 'below'}": f"{self.bound:.4g}",
         }
+        known = self.gap < math.inf
         sentences = [
             f"Measured is {self.measured}.",
-            f"It needs at most {100 * self.gap:.2g} % more respondents than the best channel of all.",
+            f"It needs at most {100 * self.gap:.2g} % more respondents than the best channel of all."
+            if known
+            else "How many fewer respondents the best channel of all needs is not known.",
         ]
         if not self._is_test:
             sentences.append("The average of the outputs' scores over all reports is the estimate, without bias.")
@@ -287,6 +293,8 @@ def _for_number(
     rows, counts, bound = least_variance(centred, epsilon, mixes, squares)
     if rounds:
         bound = least_variance(centred, epsilon, every, centred**2)[-1]
+    # the least and the largest score alone, told apart by one bit, cause as much
+    bound = max(bound, 0.0 if shares is not None else 1 / math.sinh(epsilon / 2) ** 2)
     channel = _channel(rows[alike], names, epsilon)
     matrix, centred = channel.noise.matrix(), centred[alike]
     counts += np.linalg.lstsq(matrix, centred - matrix @ counts)[0]

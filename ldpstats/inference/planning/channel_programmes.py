@@ -21,7 +21,7 @@ _CLOSE = 3e-5
 """Programmes stop within this share of their bound, or after so many rounds; the bound holds in any case."""
 _DRAWN = 1 << 14
 _COLUMNS = 200
-_KEPT = 400
+_KEPT = 800
 _NEGLIGIBLE, _RARE, _SPARE = 1e-7, 1e-5, 2e-4
 SEEN = {1: 0.05, 2: 0.25}
 """How well every direction is seen at least, beside those tested: independence is not tested without the margins."""
@@ -43,9 +43,12 @@ def least_variance(
     k, least, bit = targets.size, math.exp(-epsilon), 1 / math.tanh(epsilon / 2)
     # beside what a single bit counts for
     targets, squares = targets / bit, squares / bit**2
-    # at first the sets of all values from one on, upwards or downwards
+    # at first the sets of all values from one on, upwards or downwards, and at high levels of those in between two
     counts, first = np.repeat(np.linspace(-2, 2, 21), k), np.tile(targets, 21)[:, None]
     favoured: BoolArray = np.where(counts[:, None] < 0, targets <= first, targets >= first)
+    starts, ends = np.triu_indices(k)
+    favoured = np.vstack([favoured, (starts[:, None] <= np.arange(k)) & (np.arange(k) <= ends[:, None])])
+    counts = np.append(counts, (targets[starts] + targets[ends]) / 2)
     bound = -math.inf
     for left in reversed(range(_ROUNDS)):
         likely = np.where(favoured, 1.0, least).T

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
@@ -97,6 +98,16 @@ class TestNumbers:
         for noise in known(k, epsilon):
             theirs = np.array([wanted @ noise.covariance(true) @ wanted for true in np.eye(k)])
             assert best.attained <= (1 + 1e-9) * (theirs.max() if prior is None else np.dot(prior, theirs))
+
+    def test_many_irregular_scores_at_a_high_level_are_told_apart_as_well_as_can_be(self) -> None:
+        # begun with the sets from one value on alone, this stopped with a bound below 0, which was called no gap
+        best = ldp.best_channel(range(24), 6.0, of=np.random.default_rng(0).normal(size=24))
+        assert best.gap < 0.001
+
+    def test_a_bound_that_is_none_says_nothing_of_other_channels(self) -> None:
+        best = replace(ldp.best_channel([0, 1, 3], 1.0), bound=-1.0)
+        assert best.gap == math.inf
+        assert "is not known" in str(best.summary())
 
     @pytest.mark.parametrize("prior", [None, RARE])
     @pytest.mark.parametrize("epsilon", [0.5, 2.0, 5.0])
