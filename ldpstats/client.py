@@ -396,7 +396,7 @@ class GivenRows(Randomizer):
         k, listed = plain.whole("k", 2), given.sequence("rows")
         if len(listed) != k:
             raise ClientError(f"{len(listed)} rows for {k} values", "a row for every value")
-        rows = tuple(tuple(_grid_number(one, "rows", 0, GRID) for one in _sequence(row, "a row")) for row in listed)
+        rows = tuple(tuple(_grid_number(entry, "rows", 0, GRID) for entry in _sequence(row, "a row")) for row in listed)
         outputs = len(rows[0])
         for row in rows:
             if len(row) != outputs or sum(row) != GRID:

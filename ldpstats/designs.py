@@ -174,10 +174,10 @@ def two_halves(counts: Mapping[float, Mapping[str, int] | pd.Series[int]]) -> Es
         raise NotIdentifiedError(f"halves of {reports} respondents", "at least two in each")
     solved = np.linalg.inv([[float(p), 1 - float(p)] for p in counts])
     limits = CombinedShares(solved, np.array([half.proportions[1] for half in halves]), np.array(reports))
-    spread = solved * limits.variances @ solved.T
+    covariance = solved * limits.variances @ solved.T
     promised = designs[0].privacy().joined(designs[1].privacy())
     names = ("sensitive", "innocuous")
-    return Estimate(solved @ limits.shares, spread, sum(reports), promised, limits=limits, names=names)
+    return Estimate(solved @ limits.shares, covariance, sum(reports), promised, limits=limits, names=names)
 
 
 def mangat(p: float) -> Channel:

@@ -109,8 +109,9 @@ def scores_of(categories: Sequence[Category]) -> tuple[float, ...] | None:
 
 def _is_number(value: object) -> bool:
     """Say whether it is a number that a double can hold."""
-    number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    return number and bool(-_LARGEST < value < _LARGEST)  # type: ignore[operator]  # of a number
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        return False
+    return bool(-_LARGEST < value < _LARGEST)
 
 
 def _checked_scores(scores: tuple[Any, ...], categories: tuple[Category, ...]) -> tuple[float, ...]:

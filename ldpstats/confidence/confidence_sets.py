@@ -100,8 +100,8 @@ class FiellerQuotient:
         quantity, shares, forms = means.quantity, cells @ means.members, means.forms
         if means.name == "difference":
             slope = means.slope(shares)[means.parts]
-            spread = (slope @ covariance @ slope) * np.diag([1.0, 0.0])
-            return cls(np.array([float(means.value(shares)), 1.0]), spread, quantity.lowest, quantity.highest)
+            variance = (slope @ covariance @ slope) * np.diag([1.0, 0.0])
+            return cls(np.array([float(means.value(shares)), 1.0]), variance, quantity.lowest, quantity.highest)
         if means.name == "ratio":  # of two quotients, to first order
             sizes = (forms[2:] @ cells)[:, None]
             quotients = forms[:2] @ cells / sizes[:, 0]

@@ -79,8 +79,8 @@ class GroupMeans:
     def value(self, shares: FloatArray) -> FloatArray:
         """Return what shares (..., parts) say; nan or infinite where a group, or a denominator, is empty."""
         first, last = np.moveaxis(self._means(shares), -1, 0)[[0, -1]]
-        found: FloatArray = first / last if self.name == "ratio" else first - last * (self.name == "difference")
-        return found
+        value: FloatArray = first / last if self.name == "ratio" else first - last * (self.name == "difference")
+        return value
 
     def slope(self, shares: FloatArray) -> FloatArray:
         """Return the derivative of the value in every part, at shares (parts,)."""

@@ -124,6 +124,6 @@ def _told_by(block: Block) -> tuple[FloatArray, FloatArray, FloatArray]:
         kept = sizes > _SAME * sizes.max()
         operator = left[:, kept].T / sizes[kept, None]
         seen = (block.tally.counts + 0.5) / (block.n + noise.outputs / 2)
-        spread = operator @ multinomial_covariance(seen) @ operator.T / block.n
-        return right[kept] @ members, operator @ (block.tally.proportions - offset), spread
+        own_covariance = operator @ multinomial_covariance(seen) @ operator.T / block.n
+        return right[kept] @ members, operator @ (block.tally.proportions - offset), own_covariance
     return members, answers.estimate, noise.covariance(steadied(answers)) / block.n

@@ -278,7 +278,7 @@ class Channel(RowMechanism):
         return len(self.rows)
 
     @property
-    def epsilon(self) -> float:  # type: ignore[override]
+    def epsilon(self) -> float:  # type: ignore[override]  # follows from the rows
         """The strict level, which follows from the rows."""
         return self.strict_epsilon()
 
@@ -391,7 +391,7 @@ def _roundings(fine: list[list[int]]) -> Iterator[Numerators]:
 def _anchor(row: list[int], sums: list[int]) -> int:
     least = sum(row) // (2 * len(row))
     return max(
-        (output for output, entry in enumerate(row) if entry >= least), key=lambda place: row[place] / sums[place]
+        (output for output, entry in enumerate(row) if entry >= least), key=lambda output: row[output] / sums[output]
     )
 
 
@@ -407,9 +407,9 @@ def _worst_of_pairs(given: Sequence[Sequence[Any]]) -> dict[tuple[int, int], Fra
         return {}
     exact = [[Fraction(entry) for entry in row] for row in given]
     return {
-        (one, other): max(most / least for most, least in zip(exact[one], exact[other], strict=True) if least)
-        for one, other in permutations(range(len(exact)), 2)
-        if not any(most and not least for most, least in zip(exact[one], exact[other], strict=True))
+        (value, against): max(most / least for most, least in zip(exact[value], exact[against], strict=True) if least)
+        for value, against in permutations(range(len(exact)), 2)
+        if not any(most and not least for most, least in zip(exact[value], exact[against], strict=True))
     }
 
 
@@ -417,6 +417,6 @@ def _exceeds(rows: Numerators, limits: dict[tuple[int, int], Fraction]) -> bool:
     """Say whether an output is more times as likely under a value as under another than these limits of pairs."""
     return any(
         most * limit.denominator > limit.numerator * least
-        for (one, other), limit in limits.items()
-        for most, least in zip(rows[one], rows[other], strict=True)
+        for (value, against), limit in limits.items()
+        for most, least in zip(rows[value], rows[against], strict=True)
     )

@@ -187,7 +187,7 @@ class FakeResponse(Mechanism):
         return len(self.fake)
 
     @property
-    def epsilon(self) -> float:  # type: ignore[override]
+    def epsilon(self) -> float:  # type: ignore[override]  # follows from its fields
         """The strict level that the probabilities give."""
         return self.strict_epsilon()
 

@@ -41,7 +41,7 @@ class Patterns(Mechanism):
         return self.sender.k
 
     @property
-    def epsilon(self) -> float:  # type: ignore[override]
+    def epsilon(self) -> float:  # type: ignore[override]  # its sender has it
         """The privacy level that was asked for."""
         return self.sender.epsilon
 

@@ -117,7 +117,7 @@ class URR(_SomeSensitive):
         return None
 
     @cached_property
-    def rows(self) -> Numerators:  # type: ignore[override]
+    def rows(self) -> Numerators:  # type: ignore[override]  # follow from its fields
         """The truth with (e^ε - 1) / (s + e^ε - 1), s being the number of sensitive values; else any one of these."""
         count = len(self.sensitive)
         low = numerator_at_least(1 / (count + exp_below(self.sensitive_epsilon) - 1))
@@ -169,7 +169,7 @@ class URAP(_SomeSensitive):
         return (self.k - len(self.sensitive) + 1) << len(self.sensitive)
 
     @property
-    def outputs(self) -> tuple[str, ...]:  # type: ignore[override]
+    def outputs(self) -> tuple[str, ...]:  # type: ignore[override]  # no field of this class
         """The bits of every output, that of the first value first."""
         names = []
         for chosen, own in self._set_bits:
@@ -178,24 +178,26 @@ class URAP(_SomeSensitive):
         return tuple(names)
 
     @cached_property
-    def rows(self) -> Numerators:  # type: ignore[override]
+    def rows(self) -> Numerators:  # type: ignore[override]  # follow from its fields
         """The product of the chances of all bits; values that are not sensitive differ in their own bit alone."""
         root, count = exp_below(self.sensitive_epsilon / 2), len(self.sensitive)
         low, high, missed = 1 / (root + 1), root / (root + 1), 1 / root
         seen = [(*chosen, own) for chosen in product((0, 1), repeat=count) for own in (0, 1)]
         laws = [[high if bit == value else low for bit in range(count)] for value in range(count + 1)]
         laws = [[*law, 1 - missed if value == count else Fraction(0)] for value, law in enumerate(laws)]
-        found = whole_rows(
+        protected_rows = whole_rows(
             [[prod(p if bit else 1 - p for p, bit in zip(law, bits, strict=True)) for bits in seen] for law in laws]
         )
         # the bits of sensitive values, and whether another one is set
-        if strict_epsilon(worst_ratio_of_rows([row[::2] for row in found])) > self.sensitive_epsilon:
+        if strict_epsilon(worst_ratio_of_rows([row[::2] for row in protected_rows])) > self.sensitive_epsilon:
             raise self._refused()
-        row_of = {value: found[place] for place, value in enumerate(self.sensitive)}
-        place_of = {bits: place for place, bits in enumerate(seen)}
+        row_of = {value: protected_rows[row] for row, value in enumerate(self.sensitive)}
+        place_of = {bits: column for column, bits in enumerate(seen)}
         return tuple(
             tuple(
-                row_of.get(value, found[-1])[place_of[*chosen, int(own is not None)]] if own in (None, value) else 0
+                row_of.get(value, protected_rows[-1])[place_of[*chosen, int(own is not None)]]
+                if own in (None, value)
+                else 0
                 for chosen, own in self._set_bits
             )
             for value in range(self.k)

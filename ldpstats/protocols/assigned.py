@@ -624,15 +624,14 @@ def checked_choice(mechanism: object) -> str | tuple[Mechanism, ...]:
     """Return a name as it is, or mechanisms as a tuple; whether the name is known is seen when it is used."""
     if isinstance(mechanism, str):
         return mechanism
-    if isinstance(mechanism, Mechanism):
-        return (mechanism,)
-    if not isinstance(mechanism, (list, tuple)):
+    listed = [mechanism] if isinstance(mechanism, Mechanism) else mechanism
+    if not isinstance(listed, (list, tuple)):
         raise LdpstatsError(
             f"mechanism = {shortened(mechanism)}", "a name out of mechanisms(), 'auto', or a list: one for every answer"
         )
     # devices need not know where the rows of a channel come from
-    checked = map(checked_mechanism, mechanism)
-    return tuple(listed.sender if isinstance(listed, RowMechanism) else listed for listed in checked)
+    checked = map(checked_mechanism, listed)
+    return tuple(given.sender if isinstance(given, RowMechanism) else given for given in checked)
 
 
 def checked_level(epsilon: object, mechanism: object) -> float:

@@ -136,7 +136,7 @@ class PersonalLevels(AssignedQuestions):
     def units(self) -> list[list[Asked]]:
         """Return the units of every level in turn; rows are named by the level, and by what they ask."""
         return [
-            [replace(one, names=(f"{name}: {label(one.names)}",)) for row in unit for one in row.asked]
+            [replace(asked, names=(f"{name}: {label(asked.names)}",)) for row in unit for asked in row.asked]
             for name, own in self.protocols.items()
             for unit in own.units()
         ]
@@ -145,7 +145,7 @@ class PersonalLevels(AssignedQuestions):
         """Return the groups of the protocol, each with its rows at all levels."""
         starts = range(0, len(self._rows), len(self._rows) // len(self.names))
         formed = self.same[0].formed()
-        return [(group, [start + place for start in starts for place in places]) for group, places in formed]
+        return [(group, [start + position for start in starts for position in places]) for group, places in formed]
 
     @cached_property
     def _privacy(self) -> PrivacyStatement:
@@ -186,7 +186,7 @@ class PersonalLevels(AssignedQuestions):
         places = []
         for start, end in pairwise([0, *ends.tolist()]):
             own = scheduled(end - start, units, int(draws.uniform(units, 1)[0]))
-            places += [range(start + one.start, start + one.stop, units) for one in own]
+            places += [range(start + unit.start, start + unit.stop, units) for unit in own]
         return order[np.argsort(chosen[order], kind="stable")], places
 
     def apart(self, tables: TableSet) -> dict[str, TableSet]:
@@ -199,7 +199,7 @@ class PersonalLevels(AssignedQuestions):
         """
         if _under(tables) != {self.fingerprint()}:
             raise LdpstatsError(f"{tables!r}", "tables as they were collected under this protocol")
-        found = {}
+        by_level = {}
         for name, own in self.protocols.items():
             rows, promised = [row for row in self.sent_rows if row.label.startswith(f"{name}: ")], own.privacy()
             labels, units = {(row.label,) for row in rows}, {row.unit for row in rows}
@@ -212,8 +212,8 @@ class PersonalLevels(AssignedQuestions):
                 )
                 for table in tables
             ]
-            found[name] = self._chosen(name, TableSet(self.domain, made, promised, origins=tables.origins))
-        return found
+            by_level[name] = self._chosen(name, TableSet(self.domain, made, promised, origins=tables.origins))
+        return by_level
 
     def together(self, sets: Mapping[str, TableSet]) -> TableSet:
         """Pool the tables of levels that were collected by themselves, each under its own of `protocols`.
@@ -271,4 +271,4 @@ def _rows_asked(own: AssignedQuestions) -> tuple[object, ...]:
 
 def _under(tables: object) -> set[str]:
     """Return the protocols under which tables were collected."""
-    return {one.protocol for one in checked_table_set(tables).origins}
+    return {origin.protocol for origin in checked_table_set(tables).origins}

@@ -81,7 +81,7 @@ class SavedProtocol(Shown, Saveable, ABC):
         options |= {name: decoded(value) for name, value in body["parameters"].items()}
         read = cls._made(domain, options, body)
         writes = {**body, "parameters": read._as_named(body["parameters"])}  # noqa: SLF001  # of this very class
-        other = differences(read._body(), writes)  # noqa: SLF001
+        other = differences(read._body(), writes)  # noqa: SLF001  # of this very class
         if other:
             raise ValueError(f"its {one_line(other)} and the rest of it are not of one protocol")
         return read

@@ -197,7 +197,7 @@ class Functional(FiguresByLine):
             raise _not_identified(self.name, self.table.provenance.refused)
         if self.table.n < 2:
             raise LdpstatsError(f"the {self.name} from {self.table.n} reports", "two reports or more")
-        forms = np.concatenate([one.forms for one in self.means])
+        forms = np.concatenate([means.forms for means in self.means])
         if self._pooling is not None and not self._pooling.tells(forms):
             raise _not_identified(self.name, "the reports tell only some contrasts of the cells, and not this one")
 
@@ -336,7 +336,7 @@ class Functional(FiguresByLine):
     @cached_property
     def _figures(self) -> FloatArray:
         """Estimate, standard error and its parts for each line, shape (lines, 4); nan where a group may be empty."""
-        (cells, covariance), found = self._cells, np.full((len(self.means), 4), math.nan)
+        (cells, covariance), figures = self._cells, np.full((len(self.means), 4), math.nan)
         for line, means in enumerate(self.means):
             shares, groups = cells @ means.members, means.forms[len(means.groups) :]
             errors = np.sqrt(np.maximum(np.einsum("gi,ij,gj->g", groups, covariance, groups), 0))
@@ -346,8 +346,8 @@ class Functional(FiguresByLine):
             slope = means.slope(shares)[means.parts]
             variance = max(float(slope @ covariance @ slope), 0.0)
             sampling = self._sampling(self._worths(slope), variance)
-            found[line] = value, *np.sqrt([variance, sampling, variance - sampling])
-        return found
+            figures[line] = value, *np.sqrt([variance, sampling, variance - sampling])
+        return figures
 
     def _worths(self, slope: FloatArray) -> list[tuple[FloatArray, int]]:
         """Return for each block what a respondent of every cell is expected to add to the estimate, and the reports."""
@@ -437,16 +437,20 @@ def compared(
             'Write between={"sex": ("men", "women")}: the first minus, or over, the second.',
         )
     (attribute,) = between
-    (first, one), (second, other) = (_where(table, {attribute: category}) for category in pair)
+    (first, first_words), (second, second_words) = (_where(table, {attribute: category}) for category in pair)
     if isinstance(of, str):
         what, (own, scored) = f"the mean of {of}", _scores(table, of, scores)
     else:
         inside, words = _where(table, of)
         what, own, scored = f"the share of {words}", inside.astype(float), ""
     if (first & second).any():
-        raise LdpstatsError(f"{one} and {other} as groups to compare", "two groups without a category in common")
+        raise LdpstatsError(
+            f"{first_words} and {second_words} as groups to compare", "two groups without a category in common"
+        )
     joined = "minus" if name == "difference" else "over"
-    return _of_each(table, f"{name} of {what}, {one} {joined} {other}", name, own, [first, second], given, scored)
+    return _of_each(
+        table, f"{name} of {what}, {first_words} {joined} {second_words}", name, own, [first, second], given, scored
+    )
 
 
 def weighted(table: Table, weights: ArrayLike | Mapping[str, ArrayLike]) -> Functional:

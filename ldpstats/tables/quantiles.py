@@ -106,7 +106,7 @@ class Quantile(FiguresByLine):
         return self.below[0].lines
 
     @property
-    def headers(self) -> tuple[str, ...]:  # type: ignore[override]
+    def headers(self) -> tuple[str, ...]:  # type: ignore[override]  # not to be set
         """What the entries of a line are."""
         return self.below[0].headers
 
@@ -126,14 +126,14 @@ class Quantile(FiguresByLine):
     @cached_property
     def _places(self) -> IntArray:
         """The place of the quantile of each line: as many shares are less than q; -1 where a group may be empty."""
-        shares = np.array([np.atleast_1d(one.estimate) for one in self.below])
+        shares = np.array([np.atleast_1d(share.estimate) for share in self.below])
         places: IntArray = np.where(np.isnan(shares).any(axis=0), -1, np.count_nonzero(shares < self.q, axis=0))
         return places
 
     @cached_property
     def _pvalues(self) -> tuple[FloatArray, FloatArray]:
         """One-sided p-values, shape (shares, lines): that the share is q or more, and that it is q or less."""
-        sides = np.array([[test.sides(self.q) for test in one.tests] for one in self.below])
+        sides = np.array([[test.sides(self.q) for test in share.tests] for share in self.below])
         return sides[..., 0], sides[..., 1]
 
     def _limits(self, alpha: float | None, simultaneous: bool) -> tuple[IntArray, IntArray]:

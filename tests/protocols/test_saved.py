@@ -390,8 +390,9 @@ def test_what_no_client_reads_is_not_read_here(named: str) -> None:
 def test_of_one_group_the_mechanism_itself_may_be_named() -> None:
     channel = ldp.Channel([[0.75, 0.25], [0.25, 0.75]])
     domain = ldp.Domain({"x": ["no", "yes"]})
-    alone, listed = (
-        ldp.SampledGroups(domain, groups=[("x",)], epsilon=1.1, mechanism=given) for given in (channel, [channel])
-    )
-    assert alone == listed
-    assert alone.privacy().epsilon == channel.strict_epsilon() < 1.1
+    for named, epsilon in ((channel, 1.1), (mechanism("urr", k=2, epsilon=1.0, sensitive=[0]), float("inf"))):
+        alone = ldp.SampledGroups(domain, groups=[("x",)], epsilon=epsilon, mechanism=named)
+        assert alone == ldp.SampledGroups(domain, groups=[("x",)], epsilon=epsilon, mechanism=[named])
+        assert alone.privacy().epsilon == named.strict_epsilon() <= epsilon
+        # devices know channels alone
+        assert Respondent(alone.to_json()).answer({"x": "no"})
